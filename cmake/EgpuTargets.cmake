@@ -1,0 +1,45 @@
+# How eGPU's targets are made: one function per kind, so that every directory's
+# CMakeLists.txt is a list of files.
+
+find_package(Threads REQUIRED)
+find_package(GTest REQUIRED)
+
+add_library(egpu_options INTERFACE)
+target_include_directories(egpu_options INTERFACE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/include)
+target_compile_options(egpu_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
+                       $<$<BOOL:${EGPU_WERROR}>:-Werror>)
+
+add_library(egpu_sanitize INTERFACE)
+if(EGPU_SANITIZE)
+  target_compile_options(egpu_sanitize INTERFACE -fsanitize=${EGPU_SANITIZE} -fno-omit-frame-pointer
+                         -fno-sanitize-recover=all)
+  target_link_options(egpu_sanitize INTERFACE -fsanitize=${EGPU_SANITIZE})
+endif()
+
+# egpu_library(NAME SOURCES... [DEPENDS...]): a static library of the project.
+function(egpu_library name)
+  cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS" ${ARGN})
+  add_library(${name} STATIC ${arg_SOURCES})
+  target_link_libraries(${name} PUBLIC egpu_options egpu_sanitize ${arg_DEPENDS})
+endfunction()
+
+# egpu_tool(NAME SOURCES... [DEPENDS...]): a program that is installed in bin/.
+function(egpu_tool name)
+  cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS" ${ARGN})
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE egpu_options egpu_sanitize ${arg_DEPENDS})
+  if(EGPU_PORTABLE)
+    target_link_options(${name} PRIVATE -static-libstdc++ -static-libgcc)
+  endif()
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+  install(TARGETS ${name} RUNTIME DESTINATION bin)
+endfunction()
+
+# egpu_test(NAME SOURCES... [DEPENDS...]): a GoogleTest program, one ctest per test case.
+function(egpu_test name)
+  cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS" ${ARGN})
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE egpu_options egpu_sanitize ${arg_DEPENDS} GTest::gtest GTest::gmock GTest::gtest_main)
+  target_compile_definitions(${name} PRIVATE EGPU_SOURCE_DIR="${CMAKE_SOURCE_DIR}" EGPU_BINARY_DIR="${CMAKE_BINARY_DIR}")
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300)
+endfunction()
