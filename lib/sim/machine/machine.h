@@ -1,0 +1,95 @@
+// The simulated GPU: loads PTX modules and runs kernels on the CPU, warp by warp.
+//
+// In: PTX text; launches with packed parameters. Out: memory effects, or a Fault that says
+// kernel, thread, PTX line and cause. Device addresses are host addresses. Knows nothing of
+// the CUDA driver API: lib/sim/driver is that. All functions are safe to call from several
+// threads; launches may run at the same time on several host threads.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "egpu/result.h"
+
+namespace egpu::sim {
+
+struct DeviceConfig {
+  int compute_major = 9, compute_minor = 0;
+  uint32_t sm_count = 4;             // blocks are spread over them; %smid, %nsmid
+  uint32_t host_threads = 0;         // that execute blocks; 0: as many as there are cores
+  uint64_t seed = 0;                 // varies the interleaving of warps and blocks
+  uint32_t max_shared_bytes = 227 * 1024;
+};
+
+// Allocations of device memory: base -> size, for bounds checks and pointer queries.
+class Memory {
+ public:
+  uint64_t allocate(uint64_t size_bytes, uint32_t align = 256);      // 0: out of memory
+  bool free(uint64_t base);                                          // false: not an allocation's base
+  void add_external(uint64_t base, uint64_t size_bytes);             // host memory that kernels may use
+  void remove_external(uint64_t base);
+  bool contains(uint64_t address, uint64_t size_bytes) const;
+  bool find(uint64_t address, uint64_t *base, uint64_t *size_bytes) const;
+  uint64_t used_bytes() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<uint64_t, uint64_t> blocks_;
+  std::map<uint64_t, void *> owned_;
+  uint64_t used_ = 0;
+};
+
+struct Parameter { uint32_t offset, size_bytes, align; };
+
+struct KernelInfo {
+  std::string name;
+  std::vector<Parameter> parameters;
+  uint32_t parameter_bytes = 0;
+  uint32_t static_shared_bytes = 0, local_bytes = 0, register_count = 0;
+  uint32_t max_threads_per_block = 1024;
+};
+
+struct GlobalInfo { uint64_t address, size_bytes; bool is_const, is_managed; };
+
+class Machine;
+
+class Module {
+ public:
+  virtual ~Module() = default;
+  virtual const KernelInfo *find_kernel(const std::string &name) const = 0;
+  virtual const GlobalInfo *find_global(const std::string &name) const = 0;
+  virtual std::vector<std::string> kernel_names() const = 0;
+};
+
+struct Launch {
+  std::shared_ptr<const Module> module;
+  std::string kernel;
+  std::array<uint32_t, 3> grid{1, 1, 1}, block{1, 1, 1};
+  uint32_t dynamic_shared_bytes = 0;
+  std::vector<uint8_t> parameters;   // packed as KernelInfo::parameters says
+  bool cooperative = false;
+};
+
+// Why a kernel stopped; `kind` decides the CUDA error.
+struct Fault {
+  enum Kind { illegal_address, misaligned_address, illegal_instruction, assertion, trap, deadlock, not_simulated } kind;
+  std::string message;               // "kernel k, block (0,0,0), thread (3,0,0), ptx:41: ld.global.f32 of 4 bytes at 0x10: not allocated"
+};
+
+class Machine {
+ public:
+  static std::unique_ptr<Machine> create(const DeviceConfig &config);
+  virtual ~Machine() = default;
+  virtual const DeviceConfig &config() const = 0;
+  virtual Memory &memory() = 0;
+  // Error: as ptxas would say: "ptx line N: unknown symbol 'x'".
+  virtual Result<std::shared_ptr<Module>> load(const std::string &ptx) = 0;
+  // Runs the whole grid; returns when it is done. nullptr-like empty message: success.
+  virtual Result<Ok> run(const Launch &launch, Fault *fault) = 0;
+};
+
+}  // namespace egpu::sim
