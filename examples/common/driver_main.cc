@@ -1,0 +1,2 @@
+// An example as a driver-API program: the build names its host side.
+#include EXAMPLE_HEADER
