@@ -20,6 +20,7 @@ struct Program {
   std::vector<int> subprogram_starts; // first instruction of each, ascending; [0] == 0
   std::vector<std::string> subprogram_names;
   std::vector<SourceLine> lines;
+  std::vector<std::string> notes;     // of reading it, e.g. a legacy section name
 };
 
 struct Object {
