@@ -1,0 +1,98 @@
+#include "lib/loader/agent/entry.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/loader/agent/hooks.h"
+#include "lib/loader/agent/queue.h"
+#include "lib/loader/agent/socket.h"
+#include "lib/loader/agent/table.h"
+
+namespace egpu::agent {
+
+constinit char attach_path[108] = {};
+
+namespace {
+
+std::atomic<bool> busy{false};
+
+// A child has our hooks in its memory but no thread of ours, and the session's socket is its parent's.
+void in_forked_child() {
+  process.active.store(false);
+  epoch.fetch_add(1);
+  close_session();
+  // The agent in the child cannot be used again: its thread's state was lost half-way.
+}
+
+bool begin() {
+  if (busy.exchange(true)) return false;
+  static bool registered;
+  if (!registered) {
+    registered = true;
+    pthread_atfork(nullptr, nullptr, in_forked_child);
+  }
+  return true;
+}
+
+// Bounded: two seconds for the device, two for the copy.
+void at_exit() {
+  if (process.active) push_and_wait(Told::exiting, nullptr, kDrainLimitNs + 2 * kNanosecondsPerSecond);
+}
+
+void warn_on_stderr(const char *path, const char *why) {
+  fprintf(stderr, "egpu-agent: %s: %s; the program runs without probes\n", path, why);
+}
+
+}  // namespace
+
+void register_exit_handler() { atexit(at_exit); }
+void become_idle() { busy.store(false); }
+
+}  // namespace egpu::agent
+
+using namespace egpu;
+using namespace egpu::agent;
+
+// Called by the driver inside cuInit, with its locks held: no CUDA call that needs an initialised
+// driver may be made here.
+extern "C" __attribute__((visibility("default"))) int InitializeInjection(void) {
+  const char *path = getenv("EGPU_SOCKET");
+  if (!path || !*path || !begin()) return 1;
+  const char *why = nullptr;
+  if (!connect_session(path)) {
+    why = strerror(errno);
+  } else {
+    why = handshake(session::kStart);
+    if (!why && !start_thread("egpu-agent", run_started, nullptr)) why = "no thread can be made";
+  }
+  if (!why) return 1;
+  warn_on_stderr(path, why);
+  process.active.store(false);
+  epoch.fetch_add(1);
+  remove_hooks();
+  close_session();
+  become_idle();
+  return 1;
+}
+
+// Called through ptrace in a thread of the running target: everything that takes time, connecting
+// included, is done on the agent's own thread. 0: the thread runs.
+extern "C" __attribute__((visibility("default"))) int egpu_agent_attach(const char *socket_path) {
+  if (!socket_path || strlen(socket_path) >= sizeof attach_path) return EINVAL;
+  // The last session's thread may be between its last packet and its end.
+  constexpr int kTries = 200;
+  constexpr uint64_t kTryNs = 1000 * 1000;
+  int tries = 0;
+  while (!begin()) {
+    if (++tries == kTries) return EBUSY;
+    sleep_ns(kTryNs);
+  }
+  strcpy(attach_path, socket_path);
+  if (start_thread("egpu-agent", run_attached, nullptr)) return 0;
+  become_idle();
+  return EAGAIN;
+}
