@@ -76,14 +76,22 @@ class Decoder {
 
   Result<Op> decode_one(const RawInsn &raw) {
     switch (raw.code & 7) {
-      case kLd: return decode_ld(raw);
-      case kLdx: return decode_ldx(raw);
-      case kSt: return decode_st(raw);
-      case kStx: return decode_stx(raw);
-      case kAlu: return decode_alu(raw, false);
-      case kAlu64: return decode_alu(raw, true);
-      case kJmp: return decode_jmp(raw, true);
-      default: return decode_jmp(raw, false);
+      case kLd:
+        return decode_ld(raw);
+      case kLdx:
+        return decode_ldx(raw);
+      case kSt:
+        return decode_st(raw);
+      case kStx:
+        return decode_stx(raw);
+      case kAlu:
+        return decode_alu(raw, false);
+      case kAlu64:
+        return decode_alu(raw, true);
+      case kJmp:
+        return decode_jmp(raw, true);
+      default:
+        return decode_jmp(raw, false);
     }
   }
 
@@ -101,19 +109,23 @@ class Decoder {
     if ((kind == kImm64MapIndex || kind == kImm64Function) && second.imm != 0) return not_zero("next_imm");
     switch (kind) {
       case kImm64Value:
-        return Op{LoadImm64{dst_reg(), (uint64_t{static_cast<uint32_t>(second.imm)} << 32) |
-                                           static_cast<uint32_t>(raw.imm)}};
+        return Op{LoadImm64{
+            dst_reg(), (uint64_t{static_cast<uint32_t>(second.imm)} << 32) | static_cast<uint32_t>(raw.imm)}};
       case kImm64MapIndex:
         if (raw.imm < 0) return fail("negative map index");
         return Op{LoadMap{dst_reg(), raw.imm}};
       case kImm64MapIndexValue:
         if (raw.imm < 0) return fail("negative map index");
         return Op{LoadMapValue{dst_reg(), raw.imm, static_cast<uint32_t>(second.imm)}};
-      case kImm64Function: return Op{LoadFunction{dst_reg(), target(raw.imm)}};
+      case kImm64Function:
+        return Op{LoadFunction{dst_reg(), target(raw.imm)}};
       case kImm64MapFd:
-      case kImm64MapFdValue: return fail("a map by file descriptor has no meaning on a GPU");
-      case kImm64VarAddr: return fail("the address of a kernel variable has no meaning on a GPU");
-      default: return fail(format("unknown kind {} of 64-bit immediate", kind));
+      case kImm64MapFdValue:
+        return fail("a map by file descriptor has no meaning on a GPU");
+      case kImm64VarAddr:
+        return fail("the address of a kernel variable has no meaning on a GPU");
+      default:
+        return fail(format("unknown kind {} of 64-bit immediate", kind));
     }
   }
 
@@ -177,8 +189,7 @@ class Decoder {
   Result<Op> decode_end(const RawInsn &raw, bool is64) {
     if (is64 && (raw.code & kSourceReg)) return unknown(raw);
     if (auto e = check_unused(raw, kSrc | kOffset)) return std::move(*e);
-    if (raw.imm != 16 && raw.imm != 32 && raw.imm != 64)
-      return fail(format("byte swap of {} bits", raw.imm));
+    if (raw.imm != 16 && raw.imm != 32 && raw.imm != 64) return fail(format("byte swap of {} bits", raw.imm));
     EndianOp op = is64 ? EndianOp::bswap : raw.code & kSourceReg ? EndianOp::to_be : EndianOp::to_le;
     return Op{Endian{op, static_cast<uint8_t>(raw.imm), dst_reg()}};
   }
@@ -210,10 +221,14 @@ class Decoder {
     if (raw.code & kSourceReg) return fail("calls through a register are not supported");
     if (auto e = check_unused(raw, kDst | kOffset)) return std::move(*e);
     switch (src_field()) {
-      case kCallHelper: return Op{CallHelper{raw.imm}};
-      case kCallLocal: return Op{CallLocal{target(raw.imm)}};
-      case kCallKfunc: return fail("kernel functions (kfuncs) have no meaning on a GPU");
-      default: return fail(format("unknown kind {} of call", src_field()));
+      case kCallHelper:
+        return Op{CallHelper{raw.imm}};
+      case kCallLocal:
+        return Op{CallLocal{target(raw.imm)}};
+      case kCallKfunc:
+        return fail("kernel functions (kfuncs) have no meaning on a GPU");
+      default:
+        return fail(format("unknown kind {} of call", src_field()));
     }
   }
 

@@ -49,7 +49,9 @@ class Encoder {
       if (row.op == op.op) add_binary(row.code | (op.is64 ? kAlu64 : kAlu), op.dst, op.src, row.offset);
   }
   void put(const Neg &op) { add(kNeg | (op.is64 ? kAlu64 : kAlu), op.dst.n, 0, 0, 0); }
-  void put(const Mov &op) { add_binary(kMov | (op.is64 ? kAlu64 : kAlu), op.dst, op.src, op.sign_extend_bits); }
+  void put(const Mov &op) {
+    add_binary(kMov | (op.is64 ? kAlu64 : kAlu), op.dst, op.src, op.sign_extend_bits);
+  }
   void put(const Endian &op) {
     uint8_t opcode = kEnd | (op.op == EndianOp::bswap ? kAlu64 : kAlu);
     if (op.op == EndianOp::to_be) opcode |= kSourceReg;

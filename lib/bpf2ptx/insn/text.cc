@@ -21,58 +21,92 @@ std::string memory(char type, int bytes, Reg base, int16_t offset) {
 
 const char *symbol(AluOp op) {
   switch (op) {
-    case AluOp::add: return "+=";
-    case AluOp::sub: return "-=";
-    case AluOp::mul: return "*=";
-    case AluOp::div: return "/=";
-    case AluOp::sdiv: return "s/=";
-    case AluOp::or_: return "|=";
-    case AluOp::and_: return "&=";
-    case AluOp::lsh: return "<<=";
-    case AluOp::rsh: return ">>=";
-    case AluOp::arsh: return "s>>=";
-    case AluOp::mod: return "%=";
-    case AluOp::smod: return "s%=";
-    case AluOp::xor_: return "^=";
+    case AluOp::add:
+      return "+=";
+    case AluOp::sub:
+      return "-=";
+    case AluOp::mul:
+      return "*=";
+    case AluOp::div:
+      return "/=";
+    case AluOp::sdiv:
+      return "s/=";
+    case AluOp::or_:
+      return "|=";
+    case AluOp::and_:
+      return "&=";
+    case AluOp::lsh:
+      return "<<=";
+    case AluOp::rsh:
+      return ">>=";
+    case AluOp::arsh:
+      return "s>>=";
+    case AluOp::mod:
+      return "%=";
+    case AluOp::smod:
+      return "s%=";
+    case AluOp::xor_:
+      return "^=";
   }
   return "?";
 }
 
 const char *symbol(CmpOp op) {
   switch (op) {
-    case CmpOp::eq: return "==";
-    case CmpOp::ne: return "!=";
-    case CmpOp::gt: return ">";
-    case CmpOp::ge: return ">=";
-    case CmpOp::lt: return "<";
-    case CmpOp::le: return "<=";
-    case CmpOp::sgt: return "s>";
-    case CmpOp::sge: return "s>=";
-    case CmpOp::slt: return "s<";
-    case CmpOp::sle: return "s<=";
-    case CmpOp::set: return "&";
+    case CmpOp::eq:
+      return "==";
+    case CmpOp::ne:
+      return "!=";
+    case CmpOp::gt:
+      return ">";
+    case CmpOp::ge:
+      return ">=";
+    case CmpOp::lt:
+      return "<";
+    case CmpOp::le:
+      return "<=";
+    case CmpOp::sgt:
+      return "s>";
+    case CmpOp::sge:
+      return "s>=";
+    case CmpOp::slt:
+      return "s<";
+    case CmpOp::sle:
+      return "s<=";
+    case CmpOp::set:
+      return "&";
   }
   return "?";
 }
 
 const char *symbol(AtomicOp op) {
   switch (op) {
-    case AtomicOp::add: return "add";
-    case AtomicOp::or_: return "or";
-    case AtomicOp::and_: return "and";
-    case AtomicOp::xor_: return "xor";
-    case AtomicOp::xchg: return "xchg";
-    case AtomicOp::cmpxchg: return "cmpxchg";
+    case AtomicOp::add:
+      return "add";
+    case AtomicOp::or_:
+      return "or";
+    case AtomicOp::and_:
+      return "and";
+    case AtomicOp::xor_:
+      return "xor";
+    case AtomicOp::xchg:
+      return "xchg";
+    case AtomicOp::cmpxchg:
+      return "cmpxchg";
   }
   return "?";
 }
 
 const char *lock_symbol(AtomicOp op) {
   switch (op) {
-    case AtomicOp::or_: return "|=";
-    case AtomicOp::and_: return "&=";
-    case AtomicOp::xor_: return "^=";
-    default: return "+=";
+    case AtomicOp::or_:
+      return "|=";
+    case AtomicOp::and_:
+      return "&=";
+    case AtomicOp::xor_:
+      return "^=";
+    default:
+      return "+=";
   }
 }
 
@@ -111,14 +145,14 @@ struct Text {
     std::string address = memory('u', op.bytes, op.base, op.offset);
     if (!op.fetch) return format("lock *{} {} {}", address, lock_symbol(op.op), reg(op.src));
     std::string name = format("atomic{}_{}{}", op.bytes == 8 ? "64" : "",
-                                   op.op < AtomicOp::xchg ? "fetch_" : "", symbol(op.op));
+                              op.op < AtomicOp::xchg ? "fetch_" : "", symbol(op.op));
     if (op.op == AtomicOp::cmpxchg) return format("r0 = {}({}, r0, {})", name, address, reg(op.src));
     return format("{} = {}({}, {})", reg(op.src), name, address, reg(op.src));
   }
   std::string operator()(const Jump &op) const { return format("goto {}", op.target); }
   std::string operator()(const JumpIf &op) const {
     return format("if {} {} {} goto {}", reg(op.lhs, op.is64), symbol(op.op), operand(op.rhs, op.is64),
-                       op.target);
+                  op.target);
   }
   std::string operator()(const CallHelper &op) const {
     std::string name = helper_name(op.id);

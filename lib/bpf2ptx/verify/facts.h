@@ -26,9 +26,11 @@ enum class Space : uint8_t {
 
 struct Pointer {
   Space space = Space::none;
-  int map = -1;
+  int map = -1;                        // of map_value and map
+  int function = -1;                   // of function: its first instruction
   int frame = 0;                       // 0: the main program's frame; 1: its callee's; ...
   std::optional<int64_t> offset;       // exact on all paths, else empty (variable)
+  int64_t min_offset = 0, max_offset = 0;  // smallest and largest offset on any path
   uint32_t align = 1;                  // proved alignment of the address, bytes
 };
 
@@ -41,6 +43,7 @@ struct InsnFacts {
   bool reachable = false;
   bool always_taken = false, never_taken = false;  // of a JumpIf
   bool divisor_nonzero = false;                    // of div, mod
+  std::optional<uint64_t> constant;                // of Load: what it loads, if known (.rodata, ctx never)
   Pointer memory;                                  // of Load, Store, Atomic: the address accessed
   std::array<Argument, 5> args{};                  // of CallHelper: r1 to r5
   bool result_used = true;                         // of Atomic with fetch, CallHelper: r0 or src is read later
@@ -54,15 +57,23 @@ struct StackRegion {
   uint32_t align;
 };
 
+// The most that one run of the program executes, each counted on its own worst path.
+struct Cost {
+  uint32_t insns = 0, memory = 0, atomics = 0, helpers = 0;
+};
+
 struct Facts {
   std::vector<InsnFacts> insns;        // as Program::insns
   std::vector<StackRegion> stack;
   std::vector<std::string> notes;      // "file:line:col: note: text", ready to print
+  Cost cost;
 };
 
 // Error: one diagnostic per cause, "file:line:col: error: text" with source line and caret.
 struct VerifyOptions {
   uint32_t max_insns = 4096;           // worst-case executed instructions
+  uint32_t time_limit_ms = 1000;       // of verification; 0: none
+  uint64_t memory_limit_bytes = 256 << 20;
 };
 Result<Facts> verify(const Program &program, const Object &object, const VerifyOptions &options = {});
 

@@ -1,0 +1,116 @@
+// Conditional branches: which ways can they go, and what is known then?
+#include "lib/bpf2ptx/insn/format.h"
+#include "lib/bpf2ptx/verify/branch.h"
+#include "lib/bpf2ptx/verify/explore.h"
+
+namespace egpu::bpf {
+namespace {
+
+// The register's number is known to be in `range`, and so is every copy of it.
+void learn(State &state, Value &value, const Range &range) {
+  value.range = range;
+  if (value.id == 0) return;
+  uint32_t id = value.id;
+  state.for_each_value([&](Value &copy) {
+    if (copy.is_scalar() && copy.id == id) copy.range = range;
+  });
+}
+
+// The state in which the branch has gone one way; nothing: it cannot.
+std::optional<State> refined(const State &state, const JumpIf &op, bool outcome) {
+  const auto *rhs_reg = std::get_if<Reg>(&op.rhs);
+  Range lhs = state.reg(op.lhs.n).range;
+  Range rhs = rhs_reg ? state.reg(rhs_reg->n).range
+                      : Range::constant(static_cast<uint64_t>(int64_t{std::get<Imm>(op.rhs).value}));
+  if (!refine(op.op, op.is64, outcome, lhs, rhs)) return std::nullopt;
+  State next = state;
+  learn(next, next.reg(op.lhs.n), lhs);
+  if (rhs_reg) learn(next, next.reg(rhs_reg->n), rhs);
+  return next;
+}
+
+}  // namespace
+
+Result<Explorer::Walk> Explorer::branch(Path &path, const JumpIf &op) {
+  if (auto e = transfer_.check_readable(path.state, path.pc, op.lhs.n)) return *e;
+  const Value lhs = path.state.reg(op.lhs.n);
+  Value rhs = Value::constant(0);
+  if (auto *reg = std::get_if<Reg>(&op.rhs)) {
+    if (auto e = transfer_.check_readable(path.state, path.pc, reg->n)) return *e;
+    rhs = path.state.reg(reg->n);
+  } else {
+    rhs = Value::constant(static_cast<uint64_t>(int64_t{std::get<Imm>(op.rhs).value}));
+  }
+  if (lhs.is_pointer() || rhs.is_pointer()) return branch_on_pointer(path, op, lhs, rhs);
+  return fork(path, op, refined(path.state, op, true), refined(path.state, op, false));
+}
+
+Result<Explorer::Walk> Explorer::fork(Path &path, const JumpIf &op, std::optional<State> taken,
+                                      std::optional<State> fallen) {
+  collector_.branch(path.pc, taken.has_value(), fallen.has_value());
+  int next = path.pc + 1;
+  if (taken && fallen) {
+    int outside = path.state.reg(op.lhs.n).outside;
+    if (auto *reg = std::get_if<Reg>(&op.rhs)) outside = std::max(outside, path.state.reg(reg->n).outside);
+    push(path, *std::move(taken), op.target, outside);
+    steps_.push_back({path.pc, next, path.history, outside});
+    path.history = static_cast<int>(steps_.size()) - 1;
+    taken.reset();
+  }
+  if (!taken && !fallen) {
+    // The state was contradictory: no run comes here.
+    if (auto e = end(path, {})) return *e;
+    return Walk::ended;
+  }
+  path.pc = taken ? op.target : next;
+  path.state = taken ? *std::move(taken) : *std::move(fallen);
+  return Walk::on;
+}
+
+void Explorer::push(const Path &path, State state, int pc, int outside) {
+  Path other = path;
+  steps_.push_back({path.pc, pc, path.history, outside});
+  other.history = static_cast<int>(steps_.size()) - 1;
+  other.state = std::move(state);
+  other.pc = pc;
+  ++seen_[static_cast<size_t>(path.seen)]->open;
+  todo_.push_back(std::move(other));
+}
+
+Result<Explorer::Walk> Explorer::branch_on_pointer(Path &path, const JumpIf &op, const Value &lhs,
+                                                   const Value &rhs) {
+  bool equality = op.op == CmpOp::eq || op.op == CmpOp::ne;
+  if (!op.is64)
+    return fail(path, format("only the low half of a pointer is compared here ({})",
+                             describe(lhs.is_pointer() ? lhs : rhs)));
+  bool lhs_null = lhs.is_constant() && lhs.range.value() == 0,
+       rhs_null = rhs.is_constant() && rhs.range.value() == 0;
+  if (equality && rhs_null) return branch_on_null(path, op, lhs);
+  if (equality && lhs_null) return branch_on_null(path, op, rhs);
+  bool comparable = lhs.is_memory() && lhs.kind == rhs.kind && lhs.map == rhs.map && lhs.frame == rhs.frame;
+  if (comparable) return fork(path, op, path.state, path.state);
+  if (lhs.is_pointer() && rhs.is_pointer())
+    return fail(path, format("{} is compared with {}; only pointers into the same object can be compared",
+                             describe(lhs), describe(rhs)));
+  return fail(path,
+              format("{} is compared with a number other than NULL", describe(lhs.is_pointer() ? lhs : rhs)));
+}
+
+Result<Explorer::Walk> Explorer::branch_on_null(Path &path, const JumpIf &op, const Value &pointer) {
+  bool taken_if_null = op.op == CmpOp::eq;
+  std::optional<State> null, valid = path.state;
+  if (pointer.kind == Kind::map_value_or_null) {
+    null = path.state;
+    auto is_same = [&](const Value &v) { return v.kind == Kind::map_value_or_null && v.id == pointer.id; };
+    null->for_each_value([&](Value &v) {
+      if (is_same(v)) v = Value::constant(0);
+    });
+    valid->for_each_value([&](Value &v) {
+      if (is_same(v)) v.kind = Kind::map_value, v.id = 0;
+    });
+  }
+  if (taken_if_null) return fork(path, op, std::move(null), std::move(valid));
+  return fork(path, op, std::move(valid), std::move(null));
+}
+
+}  // namespace egpu::bpf

@@ -1,0 +1,231 @@
+#include "lib/bpf2ptx/verify/explore.h"
+
+#include <algorithm>
+
+#include "lib/bpf2ptx/insn/format.h"
+
+namespace egpu::bpf {
+namespace {
+
+constexpr int kLoopHelper = 181;  // bpf_loop
+// Work that no reasonable program needs; with it, refusals do not depend on the machine's speed.
+constexpr uint64_t kMaxProcessed = 1'000'000;
+constexpr uint64_t kClockInterval = 256;  // instructions between looks at the clock
+
+uint64_t size_of(const State &state) {
+  uint64_t bytes = sizeof(State);
+  for (const Frame &frame : state.frames)
+    bytes += sizeof(Frame) + frame.stack.spills().size() * sizeof(Stack::Spill);
+  return bytes;
+}
+
+}  // namespace
+
+Explorer::Counts Explorer::Counts::operator+(const Counts &other) const {
+  Counts sum;
+  for (int i = 0; i < 4; ++i) sum.n[i] = n[i] + other.n[i];
+  return sum;
+}
+
+bool Explorer::Counts::raise_to(const Counts &other) {
+  bool grew = false;
+  for (int i = 0; i < 4; ++i) {
+    grew |= other.n[i] > n[i];
+    n[i] = std::max(n[i], other.n[i]);
+  }
+  return grew;
+}
+
+Explorer::Explorer(const Program &program, const Structure &structure, const VerifyOptions &options,
+                   const Messages &messages, Transfer &transfer, Collector &collector, Claims *claims)
+    : program_(program),
+      structure_(structure),
+      options_(options),
+      messages_(messages),
+      transfer_(transfer),
+      collector_(collector),
+      claims_(claims),
+      liveness_(program.insns),
+      join_(structure.join),
+      seen_at_(program.insns.size()),
+      start_(std::chrono::steady_clock::now()) {
+  for (size_t n = 1; n < structure.starts.size(); ++n) join_[static_cast<size_t>(structure.starts[n])] = true;
+  for (size_t i = 0; i < program.insns.size(); ++i) {
+    RegMask after = liveness_.after(static_cast<int>(i));
+    auto *call = std::get_if<CallHelper>(&program.insns[i].op);
+    auto *atomic = std::get_if<Atomic>(&program.insns[i].op);
+    if (call) collector_.result_used(static_cast<int>(i), after & 1);
+    if (call && call->id == kLoopHelper && i + 1 < join_.size()) join_[i + 1] = true;
+    if (atomic && atomic->fetch) {
+      int reg = atomic->op == AtomicOp::cmpxchg ? 0 : atomic->src.n;
+      collector_.result_used(static_cast<int>(i), (after >> reg) & 1);
+    }
+  }
+}
+
+Result<Cost> Explorer::explore() {
+  Path first;
+  first.state = transfer_.initial();
+  remember(first);
+  todo_.push_back(std::move(first));
+  while (!todo_.empty()) {
+    Path path = std::move(todo_.back());
+    todo_.pop_back();
+    for (;;) {
+      auto walk = step(path);
+      if (!walk) return with_path(std::move(walk).error(), path);
+      if (*walk == Walk::ended) break;
+    }
+  }
+  const Counts &most = seen_[0]->to_end;
+  return Cost{most.n[0], most.n[1], most.n[2], most.n[3]};
+}
+
+Result<Explorer::Walk> Explorer::step(Path &path) {
+  auto pc = static_cast<size_t>(path.pc);
+  if (join_[pc]) {
+    TRY(Walk walk, meet(path));
+    if (walk == Walk::ended) return walk;
+  }
+  const Op &op = program_.insns[pc].op;
+  collector_.reached(path.pc);
+  if (claims_) record_claims(path);
+  count(path, op);
+  if (auto e = check_limits(path)) return *e;
+
+  if (auto *jump = std::get_if<JumpIf>(&op)) return branch(path, *jump);
+  if (std::holds_alternative<Exit>(op)) return exit(path);
+  if (auto *jump = std::get_if<Jump>(&op)) {
+    path.pc = jump->target;
+    return Walk::on;
+  }
+  if (auto *local = std::get_if<CallLocal>(&op)) {
+    if (auto e = call(path, local->target)) return *e;
+    return Walk::on;
+  }
+  if (auto *helper = std::get_if<CallHelper>(&op); helper && helper->id == kLoopHelper) {
+    if (auto e = start_loop(path)) return *e;
+    Frame loop = path.state.top();
+    loop.loops = path.state.reg(1);
+    loop.context = path.state.reg(3);
+    loop.call = path.pc;
+    loop.subprogram = structure_.subprogram_of[static_cast<size_t>(path.state.reg(2).function)];
+    return iterate(path, loop, 0, true);
+  }
+  if (auto e = transfer_.execute(path.state, path.pc)) return *e;
+  ++path.pc;
+  return Walk::on;
+}
+
+void Explorer::count(Path &path, const Op &op) {
+  ++processed_;
+  ++path.executed;
+  ++path.since_seen.n[0];
+  path.since_seen.n[1] += Transfer::accesses_memory(op);
+  path.since_seen.n[2] += std::holds_alternative<Atomic>(op);
+  path.since_seen.n[3] += std::holds_alternative<CallHelper>(op);
+}
+
+std::optional<Error> Explorer::check_limits(const Path &path) {
+  if (path.executed > options_.max_insns) return unbounded(path, true);
+  if (processed_ > kMaxProcessed)
+    return fail(
+        path, format("the program has too many paths to check ({} instructions looked at); split it, or use "
+                     "fewer branches in loops",
+                     processed_));
+  if (memory_ > options_.memory_limit_bytes)
+    return fail(
+        path,
+        "the program has too many different states to check (memory limit); use fewer variables in loops");
+  if (options_.time_limit_ms && processed_ % kClockInterval == 0 &&
+      std::chrono::steady_clock::now() - start_ > std::chrono::milliseconds(options_.time_limit_ms))
+    return fail(path,
+                format("the program takes more than {} ms to check; split it, or use fewer branches in loops",
+                       options_.time_limit_ms));
+  return std::nullopt;
+}
+
+LiveRegs Explorer::live_in(const Path &path) const {
+  LiveRegs live;
+  const auto &frames = path.state.frames;
+  for (size_t f = 0; f + 1 < frames.size(); ++f)
+    live.frames.push_back(liveness_.during_call(frames[f + 1].call));
+  live.frames.push_back(liveness_.before(path.pc));
+  return live;
+}
+
+// Paths meet at path.pc: has what can happen from here been explored already?
+Result<Explorer::Walk> Explorer::meet(Path &path) {
+  LiveRegs live = live_in(path);
+  std::vector<int> &here = seen_at_[static_cast<size_t>(path.pc)];
+  for (size_t i = here.size(); i-- > 0;) {
+    Seen &seen = *seen_[static_cast<size_t>(here[i])];
+    if (!covers(seen.state, path.state, live)) {
+      // States that cover nothing cost time and memory (the rule is the kernel's).
+      if (seen.open == 0 && ++seen.misses > 3 * seen.hits + 16) {
+        memory_ -= size_of(seen.state);
+        seen.state = State{};
+        here.erase(here.begin() + static_cast<std::ptrdiff_t>(i));
+      }
+      continue;
+    }
+    if (seen.open == 0) {
+      ++seen.hits;
+      if (auto e = end(path, seen.to_end)) return *e;
+      return Walk::ended;
+    }
+    // Every open state is an ancestor of this path. The same state again: no progress.
+    if (covers(path.state, seen.state, live)) return unbounded(path, false);
+  }
+  remember(path);
+  return Walk::on;
+}
+
+void Explorer::remember(Path &path) {
+  auto seen = std::make_unique<Seen>();
+  seen->state = path.state;
+  drop_lonely_ids(seen->state);
+  seen->pc = path.pc;
+  seen->parent = path.seen;
+  seen->from_parent = path.since_seen;
+  memory_ += size_of(seen->state) + sizeof(Seen);
+  path.seen = static_cast<int>(seen_.size());
+  path.since_seen = {};
+  seen_at_[static_cast<size_t>(path.pc)].push_back(path.seen);
+  seen_.push_back(std::move(seen));
+}
+
+// The path is done; after it, at most `rest` more is executed.
+std::optional<Error> Explorer::end(const Path &path, const Counts &rest) {
+  if (path.executed + rest.n[0] > options_.max_insns) return unbounded(path, true);
+  Counts total = path.since_seen + rest;
+  for (int s = path.seen; s >= 0;) {
+    Seen &seen = *seen_[static_cast<size_t>(s)];
+    if (!seen.to_end.raise_to(total)) break;
+    total = seen.from_parent + seen.to_end;
+    s = seen.parent;
+  }
+  for (int s = path.seen; s >= 0 && --seen_[static_cast<size_t>(s)]->open == 0;)
+    s = seen_[static_cast<size_t>(s)]->parent;
+  return std::nullopt;
+}
+
+void Explorer::record_claims(const Path &path) {
+  RegMask live = liveness_.before(path.pc);
+  auto &row = claims_->before[static_cast<size_t>(path.pc)];
+  for (size_t n = 0; n < kRegCount; ++n) {
+    if (!((live >> n) & 1)) continue;
+    const Value &value = path.state.top().regs[n];
+    Claims::Register &claim = row[n];
+    bool first = !claim.seen;
+    claim.seen = true;
+    if (!value.is_scalar())
+      claim.range.reset();
+    else if (first)
+      claim.range = value.range;
+    else if (claim.range)
+      claim.range = join(*claim.range, value.range);
+  }
+}
+
+}  // namespace egpu::bpf

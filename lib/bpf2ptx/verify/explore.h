@@ -1,0 +1,113 @@
+// Walks every path of a program, depth first, one abstract state at a time.
+//
+// Where paths meet, the state is compared with the states that were seen there: what an
+// earlier one covers need not be explored again ("pruning", as in the kernel's verifier).
+// Only states whose every continuation has been explored can stand for others. A state equal to
+// one that is still being explored is a loop that makes no progress.
+//
+// The walk also finds the worst-case cost: each seen state knows the most that is executed
+// from it to the end of the program.
+#pragma once
+#include <chrono>
+#include <memory>
+#include <vector>
+
+#include "lib/bpf2ptx/verify/claims.h"
+#include "lib/bpf2ptx/verify/structure.h"
+#include "lib/bpf2ptx/verify/transfer.h"
+
+namespace egpu::bpf {
+
+class Explorer {
+ public:
+  Explorer(const Program &program, const Structure &structure, const VerifyOptions &options,
+           const Messages &messages, Transfer &transfer, Collector &collector, Claims *claims);
+
+  /// Error: the first thing that some path must not do. Else the worst-case cost.
+  Result<Cost> explore();
+
+ private:
+  // Cost as an array, so that maxima and sums are loops.
+  struct Counts {
+    uint32_t n[4] = {};  // insns, memory, atomics, helpers
+    Counts operator+(const Counts &other) const;
+    bool raise_to(const Counts &other);  // did anything grow?
+  };
+
+  // A state that was seen at a place where paths meet.
+  struct Seen {
+    State state;
+    int pc = 0;
+    int parent = -1;     // the seen state before it on the path that made it
+    Counts from_parent;  // executed between the two
+    Counts to_end;       // the most executed from here, over all explored continuations
+    int open = 1;        // paths from here that are not explored to their end
+    uint32_t hits = 0, misses = 0;
+  };
+
+  // One decision of a path, for messages.
+  struct Step {
+    int insn, next, previous;
+    int outside;  // what the condition was computed from: Value::outside
+  };
+
+  struct Path {
+    State state;
+    int pc = 0;
+    int seen = -1;          // the last seen state on it
+    Counts since_seen;      // executed since then
+    uint32_t executed = 0;  // instructions since the start
+    int history = -1;       // index of the last Step
+  };
+
+  using Check = std::optional<Error>;
+  enum class Walk { on, ended };
+
+  // explore.cc
+  Result<Walk> step(Path &path);
+  Result<Walk> meet(Path &path);
+  void remember(Path &path);
+  Check end(const Path &path, const Counts &rest);
+  Check check_limits(const Path &path);
+  void count(Path &path, const Op &op);
+  LiveRegs live_in(const Path &path) const;
+  void record_claims(const Path &path);
+
+  // conditions.cc
+  Result<Walk> branch(Path &path, const JumpIf &op);
+  Result<Walk> branch_on_pointer(Path &path, const JumpIf &op, const Value &lhs, const Value &rhs);
+  Result<Walk> branch_on_null(Path &path, const JumpIf &op, const Value &pointer);
+  Result<Walk> fork(Path &path, const JumpIf &op, std::optional<State> taken, std::optional<State> fallen);
+  void push(const Path &path, State state, int pc, int outside);
+
+  // calls between the program's own functions: subprograms.cc
+  Check call(Path &path, int target);
+  Result<Walk> exit(Path &path);
+  Check start_loop(Path &path);
+  Result<Walk> iterate(Path &path, const Frame &loop, uint64_t done, bool can_go);
+  void leave_loop(State &state, const Frame &loop, uint64_t done);
+
+  // reasons.cc
+  Error fail(const Path &path, const std::string &text, const std::vector<Note> &notes = {}) const;
+  Error with_path(Error error, const Path &path) const;
+  Error unbounded(const Path &path, bool progress) const;
+
+  const Program &program_;
+  const Structure &structure_;
+  const VerifyOptions &options_;
+  const Messages &messages_;
+  Transfer &transfer_;
+  Collector &collector_;
+  Claims *claims_;
+  Liveness liveness_;
+
+  std::vector<std::unique_ptr<Seen>> seen_;
+  std::vector<bool> join_;                 // by instruction: paths can meet here
+  std::vector<std::vector<int>> seen_at_;  // by instruction: indices into seen_
+  std::vector<Path> todo_;
+  std::vector<Step> steps_;
+  uint64_t processed_ = 0, memory_ = 0;
+  std::chrono::steady_clock::time_point start_;
+};
+
+}  // namespace egpu::bpf

@@ -1,0 +1,54 @@
+#include "lib/bpf2ptx/verify/message.h"
+
+#include <algorithm>
+
+#include "lib/bpf2ptx/insn/format.h"
+
+namespace egpu::bpf {
+
+const SourceLine *Messages::line_of(int insn) const {
+  if (insn < 0 || static_cast<size_t>(insn) >= program_.insns.size()) return nullptr;
+  int source = program_.insns[static_cast<size_t>(insn)].source;
+  if (source < 0 || static_cast<size_t>(source) >= program_.lines.size()) return nullptr;
+  const SourceLine &line = program_.lines[static_cast<size_t>(source)];
+  return line.file.empty() ? nullptr : &line;
+}
+
+std::string Messages::position(int insn) const {
+  if (const SourceLine *line = line_of(insn)) return format("{}:{}:{}", line->file, line->line, line->column);
+  return insn < 0 ? program_.name : format("{}:insn {}", program_.name, insn);
+}
+
+std::string Messages::where(int insn) const {
+  if (const SourceLine *line = line_of(insn)) return format("line {}", line->line);
+  return format("insn {}", insn);
+}
+
+bool Messages::same_line(int a, int b) const {
+  const SourceLine *la = line_of(a), *lb = line_of(b);
+  return la && lb ? la->line == lb->line && la->file == lb->file : a == b;
+}
+
+std::string Messages::diagnostic(int insn, const char *severity, const std::string &text) const {
+  std::string out = format("{}: {}: {}", position(insn), severity, text);
+  const SourceLine *line = line_of(insn);
+  if (!line) {
+    if (insn >= 0 && static_cast<size_t>(insn) < program_.insns.size())
+      out += "\n    " + to_string(program_.insns[static_cast<size_t>(insn)].op);
+    return out;
+  }
+  if (line->text.empty()) return out;
+  // The caret stands under the column; tabs before it are kept, so that it lines up.
+  std::string indent;
+  for (size_t i = 0; i + 1 < line->column && i < line->text.size(); ++i)
+    indent += line->text[i] == '\t' ? '\t' : ' ';
+  return out + "\n" + line->text + "\n" + indent + "^";
+}
+
+Error Messages::error(int insn, const std::string &text, const std::vector<Note> &notes) const {
+  std::string out = diagnostic(insn, "error", text);
+  for (const Note &n : notes) out += "\n" + note(n.insn, n.text);
+  return {out};
+}
+
+}  // namespace egpu::bpf

@@ -1,0 +1,86 @@
+// Arithmetic: on numbers by ranges, on pointers by offsets.
+#include "lib/bpf2ptx/insn/format.h"
+#include "lib/bpf2ptx/verify/transfer.h"
+
+namespace egpu::bpf {
+namespace {
+
+// Larger offsets cannot be inside any object (kernel: BPF_MAX_VAR_OFF).
+constexpr int64_t kMaxOffset = int64_t{1} << 29;
+
+bool is_division(AluOp op) {
+  return op == AluOp::div || op == AluOp::sdiv || op == AluOp::mod || op == AluOp::smod;
+}
+
+bool excludes_zero(const Range &range, bool is64) {
+  return is64 ? !range.contains(0) : !range.low.contains(0) || !truncate(range.bits, 4).contains(0);
+}
+
+}  // namespace
+
+Transfer::Check Transfer::run(State &state, const Alu &op) {
+  Value src = operand(state, op.src);
+  Value &dst = state.reg(op.dst.n);
+  if (dst.is_pointer() || src.is_pointer()) {
+    auto *src_reg = std::get_if<Reg>(&op.src);
+    const Value &pointer = dst.is_pointer() ? dst : src;
+    int reg = dst.is_pointer() ? op.dst.n : src_reg->n;
+    if (!op.is64)
+      return fail(
+          format("r{} is {}; 32-bit arithmetic on it would lose its upper half", reg, describe(pointer)));
+    if (op.op != AluOp::add && op.op != AluOp::sub)
+      return fail(format("r{} is {}; only adding and subtracting a number works on pointers", reg,
+                         describe(pointer)));
+    if (dst.is_pointer() && src.is_pointer()) {
+      if (op.op != AluOp::sub || dst.kind != Kind::map_value || src.kind != Kind::map_value ||
+          dst.map != src.map)
+        return fail("two pointers can be subtracted only if both point into values of one map");
+      set(state, op.dst, Value::scalar(Range::unknown()));
+      return std::nullopt;
+    }
+    if (op.op == AluOp::sub && src.is_pointer())
+      return fail(format("a pointer cannot be subtracted from a number (r{} is {})", reg, describe(pointer)));
+    const Value &number = dst.is_pointer() ? src : dst;
+    EGPU_TRY(Value moved, add_to_pointer(pointer, number, op.op == AluOp::sub, reg));
+    int origin = pointer.origin;
+    set(state, op.dst, moved);
+    state.reg(op.dst.n).origin = origin;
+    return std::nullopt;
+  }
+  if (is_division(op.op)) collector_.divisor(pc_, excludes_zero(src.range, op.is64));
+  Value result = Value::scalar(eval(op.op, op.is64, dst.range, src.range));
+  result.outside = std::max(dst.outside, src.outside);
+  result.varying = dst.varying || src.varying;
+  // x - x and x ^ x, which compilers use to make zero.
+  auto *src_reg = std::get_if<Reg>(&op.src);
+  if (src_reg && *src_reg == op.dst && (op.op == AluOp::sub || op.op == AluOp::xor_))
+    result = Value::constant(0);
+  set(state, op.dst, result);
+  return std::nullopt;
+}
+
+Result<Value> Transfer::add_to_pointer(const Value &pointer, const Value &number, bool subtract,
+                                       int reg) const {
+  if (pointer.kind == Kind::map_value_or_null)
+    return fail(format("r{} may be NULL here; compare it with NULL before adding to it", reg),
+                {{pointer.origin, "this lookup gives NULL if there is no such key"}});
+  if (!pointer.is_memory())
+    return fail(format("r{} is {}; numbers cannot be added to it", reg, describe(pointer)));
+  Value moved = pointer;
+  moved.varying |= number.varying;
+  AluOp op = subtract ? AluOp::sub : AluOp::add;
+  if (number.range.is_constant()) {
+    auto value = static_cast<int64_t>(number.range.value());
+    if (value < -kMaxOffset || value > kMaxOffset)
+      return fail(format("{} is added to r{}, which is {}: far outside it", value, reg, describe(pointer)));
+    moved.offset += subtract ? -value : value;
+    if (moved.offset < -kMaxOffset || moved.offset > kMaxOffset)
+      return fail(format("r{} is moved to offset {}, far outside its object", reg, moved.offset));
+    return moved;
+  }
+  moved.range = eval(op, true, pointer.range, number.range);
+  if (moved.range.empty()) moved.range = Range::unknown();
+  return moved;
+}
+
+}  // namespace egpu::bpf
