@@ -72,6 +72,8 @@ std::string dump(const Json &json) { return json.dump(-1, ' ', false, Json::erro
 
 }  // namespace
 
+std::string valid_utf8(const std::string &text) { return Json::parse(dump(text)).get<std::string>(); }
+
 std::string value_json(const Value &value) { return dump(to_json(value)); }
 
 std::string view_json(const View &view, const map::Snapshot &snapshot, const PrintOptions &options) {

@@ -35,6 +35,9 @@ std::string view_json(const View &view, const map::Snapshot &snapshot, const Pri
 /// A single value as JSON.
 std::string value_json(const Value &value);
 
+/// Text from the target with bytes that are no UTF-8 replaced.
+std::string valid_utf8(const std::string &text);
+
 /// Writes to standard output and flushes. Returns 0; or errno, EPIPE if nobody reads any more
 /// (SIGPIPE does not happen), which is no error to talk about. A tool prints
 /// "TOOL: error: stdout: <strerror>" and exits with 1.

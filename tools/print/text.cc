@@ -4,44 +4,12 @@
 
 #include "tools/print/histogram.h"
 #include "tools/print/print.h"
+#include "tools/print/table.h"
 
 namespace egpu::print {
 namespace {
 
 constexpr const char *kBold = "\033[1m", *kDim = "\033[2m", *kReset = "\033[0m";
-
-struct Cell {
-  std::string text;
-  bool is_number = false;
-};
-
-// Columns in the order in which rows first have them.
-struct Table {
-  std::vector<std::string> names;
-  std::vector<std::vector<Cell>> rows;
-
-  size_t column(const std::string &name) {
-    auto it = std::find(names.begin(), names.end(), name);
-    if (it == names.end()) return names.push_back(name), names.size() - 1;
-    return static_cast<size_t>(it - names.begin());
-  }
-  void set(const std::string &name, Cell cell) {
-    size_t at = column(name);
-    if (rows.back().size() <= at) rows.back().resize(at + 1);
-    rows.back()[at] = std::move(cell);
-  }
-};
-
-// Columns of UTF-8 text: its code points.
-size_t width(const std::string &text) {
-  return static_cast<size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
-}
-
-std::string aligned(const std::string &text, size_t columns, bool right) {
-  std::string blank(columns - std::min(columns, width(text)), ' ');
-  return right ? blank + text : text + blank;
-}
 
 // A unit that the name does not say already is shown in the heading.
 std::string heading(const std::string &name, const std::string &unit) {
@@ -68,34 +36,10 @@ bool has_histogram(const Value &value) {
                      [](const Field &f) { return has_histogram(f.value); });
 }
 
-std::string table_text(Table table, const PrintOptions &options) {
-  std::vector<size_t> widths;
-  for (const std::string &name : table.names) widths.push_back(width(name));
-  std::vector<bool> right(table.names.size());
-  for (auto &row : table.rows) {
-    row.resize(table.names.size());
-    for (size_t i = 0; i < row.size(); i++) {
-      widths[i] = std::max(widths[i], width(row[i].text));
-      if (row[i].is_number) right[i] = true;
-    }
-  }
-  auto line = [&](auto text_at) {
-    std::string out = " ";
-    for (size_t i = 0; i < widths.size(); i++)
-      out += " " + std::string(i > 0, ' ') + aligned(text_at(i), widths[i], right[i]);
-    out.erase(out.find_last_not_of(' ') + 1);
-    return out;
-  };
-  std::string out = line([&](size_t i) { return table.names[i]; });
-  out = options.color ? kBold + out + kReset + "\n" : out + "\n";
-  for (const auto &row : table.rows) out += line([&](size_t i) { return row[i].text; }) + "\n";
-  return out;
-}
-
 Table make_table(const View &view) {
   Table table;
   for (const Row &row : view.rows) {
-    table.rows.emplace_back();
+    table.add_row();
     add_cells(row.key.kind == Value::Kind::record ? "" : view.key_name, row.key, &table);
     if (row.sm >= 0) table.set(view.key_name == "sm" ? "on sm" : "sm", {std::to_string(row.sm), true});
     add_cells(row.value.kind == Value::Kind::record ? "" : view.name, row.value, &table);
@@ -172,7 +116,7 @@ std::string body_text(const View &view, const map::Snapshot &snapshot, const Pri
   if (!has_histogram(first)) {
     std::string note =
         ", " + std::to_string(view.rows.size()) + (view.rows.size() == 1 ? " entry" : " entries");
-    return title(view, snapshot, options, view.name, note) + table_text(make_table(view), options);
+    return title(view, snapshot, options, view.name, note) + make_table(view).text(options.color, "  ");
   }
   std::string out;
   for (const Row &row : view.rows) {
