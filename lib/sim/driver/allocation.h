@@ -1,0 +1,35 @@
+// What memory the program has: for frees, pointer queries and the ranges of copies.
+// Device addresses are host addresses, one space for all devices.
+#pragma once
+#include "lib/sim/driver/driver.h"
+
+namespace egpu::sim {
+
+struct Allocation {
+  enum Kind { device, managed, host, registered } kind = device;
+  Address base = 0;
+  uint64_t size_bytes = 0, id = 0;
+  unsigned flags = 0;
+  Context *context = nullptr;
+};
+
+/// Device or managed memory; kOutOfMemory.
+Status allocate_device(Context &context, uint64_t size_bytes, Allocation::Kind kind, Address *base);
+/// Page-locked host memory, zeroed; kernels can use it.
+Status allocate_host(Context &context, uint64_t size_bytes, unsigned flags, void **base);
+Status register_host(Context &context, void *base, uint64_t size_bytes, unsigned flags);
+/// kInvalidValue: not the base of an allocation of one of the kinds.
+Status free_allocation(Address base, bool is_host);
+Status unregister_host(void *base);
+void free_allocations_of(Context &context);
+
+/// The allocation that holds the address; false: none of ours (a module's variable, plain host memory).
+bool find_allocation(Address address, Allocation *found);
+/// Is the whole range memory of some device (allocations and variables of modules)?
+bool is_device_range(Address address, uint64_t size_bytes);
+/// The device whose memory holds the address, and the range's bounds; null: none.
+Device *device_of(Address address, uint64_t *base, uint64_t *size_bytes);
+/// Page-locked or registered host memory: copies from it are truly asynchronous.
+bool is_pinned_host(Address address);
+
+}  // namespace egpu::sim

@@ -1,0 +1,194 @@
+// Copies and fills, in all their shapes: each becomes one CopyWork or MemsetWork.
+#include <cstring>
+
+#include "lib/sim/driver/allocation.h"
+#include "lib/sim/driver/capture.h"
+#include "lib/sim/driver/work.h"
+
+using namespace egpu::sim;
+
+namespace {
+
+enum class When { now, in_stream };
+
+Copy3D linear(size_t size_bytes) {
+  Copy3D copy{};
+  copy.width_bytes = size_bytes;
+  copy.height = copy.depth = copy.from_height = copy.to_height = 1;
+  copy.from_type = copy.to_type = kMemoryUnified;
+  return copy;
+}
+
+bool is_pageable(int type, Address address) { return type == kMemoryHost && !is_pinned_host(address); }
+
+// CUDA Driver API, "API synchronization behavior": pageable sources are copied aside before the
+// call returns; pageable destinations are complete when it returns.
+Status copy(DefaultStream which, Handle handle, When when, Copy3D params) {
+  CU_CONTEXT(context);
+  const std::shared_ptr<Stream> stream = find_stream(*context, when == When::now ? nullptr : handle, which);
+  if (!stream) return kInvalidHandle;
+  CU_TRY(check_copy(params));
+  if (when == When::now) {
+    CU_TRY(check_unsafe_call());
+    CU_TRY(check_not_capturing(*stream));
+  }
+  if (params.width_bytes == 0 || params.height == 0 || params.depth == 0) return kSuccess;
+  CopyWork work{params, nullptr};
+  bool captured;
+  {
+    const std::lock_guard lock(context->order);
+    captured = stream->capture != nullptr;
+  }
+  const bool waits = !captured && (when == When::now ||
+                                   is_pageable(params.to_type, reinterpret_cast<Address>(params.to_host)));
+  if (!captured && !waits && is_pageable(params.from_type, reinterpret_cast<Address>(params.from_host)) &&
+      params.height == 1 && params.depth == 1) {
+    const auto *from = static_cast<const unsigned char *>(params.from_host) + params.from_x_bytes +
+                       (params.from_z * params.from_height + params.from_y) * params.from_pitch;
+    work.staged = std::make_shared<std::vector<unsigned char>>(from, from + params.width_bytes);
+  }
+  std::shared_ptr<Fence> fence;
+  CU_TRY(submit(*stream, std::move(work), &fence));
+  const bool staged_many = is_pageable(params.from_type, reinterpret_cast<Address>(params.from_host)) &&
+                           params.height * params.depth > 1;
+  if (!fence || (!waits && !staged_many)) return kSuccess;
+  fence->wait();
+  return context->status();
+}
+
+Status copy_linear(DefaultStream which, Handle stream, When when, int to_type, Address to, int from_type,
+                   Address from, size_t size_bytes) {
+  Copy3D params = linear(size_bytes);
+  params.from_type = from_type;
+  params.to_type = to_type;
+  params.from_device = from;
+  params.to_device = to;
+  params.from_host = reinterpret_cast<const void *>(from);
+  params.to_host = reinterpret_cast<void *>(to);
+  return copy(which, stream, when, params);
+}
+
+Copy3D widened(const Copy2D &flat) {
+  Copy3D copy{};
+  copy.from_x_bytes = flat.from_x_bytes;
+  copy.from_y = flat.from_y;
+  copy.from_type = flat.from_type;
+  copy.from_host = flat.from_host;
+  copy.from_device = flat.from_device;
+  copy.from_pitch = flat.from_pitch ? flat.from_pitch : flat.width_bytes;
+  copy.from_height = flat.height;
+  copy.to_x_bytes = flat.to_x_bytes;
+  copy.to_y = flat.to_y;
+  copy.to_type = flat.to_type;
+  copy.to_host = flat.to_host;
+  copy.to_device = flat.to_device;
+  copy.to_pitch = flat.to_pitch ? flat.to_pitch : flat.width_bytes;
+  copy.to_height = flat.height;
+  copy.width_bytes = flat.width_bytes;
+  copy.height = flat.height;
+  copy.depth = 1;
+  return copy;
+}
+
+Status fill(DefaultStream which, Handle handle, When when, Address to, size_t pitch, unsigned value,
+            unsigned element_bytes, size_t width, size_t height) {
+  CU_CONTEXT(context);
+  const std::shared_ptr<Stream> stream = find_stream(*context, when == When::now ? nullptr : handle, which);
+  if (!stream) return kInvalidHandle;
+  const MemsetNodeParams params{to, pitch, value, element_bytes, width, height};
+  CU_TRY(check_memset(params));
+  if (when == When::now) {
+    CU_TRY(check_unsafe_call());
+    CU_TRY(check_not_capturing(*stream));
+  }
+  if (width == 0 || height == 0) return kSuccess;
+  std::shared_ptr<Fence> fence;
+  CU_TRY(submit(*stream, MemsetWork{params}, &fence));
+  if (when == When::in_stream || !fence) return kSuccess;
+  fence->wait();
+  return context->status();
+}
+
+Address address_of(const void *pointer) { return reinterpret_cast<Address>(pointer); }
+
+}  // namespace
+
+CU_STREAM_API(cuMemcpy, _ptds, (Address to, Address from, size_t size_bytes), (to, from, size_bytes)) {
+  return copy_linear(which, nullptr, When::now, kMemoryUnified, to, kMemoryUnified, from, size_bytes);
+}
+CU_STREAM_API(cuMemcpyAsync, _ptsz, (Address to, Address from, size_t size_bytes, Handle stream),
+              (to, from, size_bytes, stream)) {
+  return copy_linear(which, stream, When::in_stream, kMemoryUnified, to, kMemoryUnified, from, size_bytes);
+}
+CU_STREAM_API(cuMemcpyHtoD_v2, _ptds, (Address to, const void *from, size_t size_bytes),
+              (to, from, size_bytes)) {
+  return copy_linear(which, nullptr, When::now, kMemoryDevice, to, kMemoryHost, address_of(from), size_bytes);
+}
+CU_STREAM_API(cuMemcpyHtoDAsync_v2, _ptsz, (Address to, const void *from, size_t size_bytes, Handle stream),
+              (to, from, size_bytes, stream)) {
+  return copy_linear(which, stream, When::in_stream, kMemoryDevice, to, kMemoryHost, address_of(from),
+                     size_bytes);
+}
+CU_STREAM_API(cuMemcpyDtoH_v2, _ptds, (void *to, Address from, size_t size_bytes), (to, from, size_bytes)) {
+  return copy_linear(which, nullptr, When::now, kMemoryHost, address_of(to), kMemoryDevice, from, size_bytes);
+}
+CU_STREAM_API(cuMemcpyDtoHAsync_v2, _ptsz, (void *to, Address from, size_t size_bytes, Handle stream),
+              (to, from, size_bytes, stream)) {
+  return copy_linear(which, stream, When::in_stream, kMemoryHost, address_of(to), kMemoryDevice, from,
+                     size_bytes);
+}
+CU_STREAM_API(cuMemcpyDtoD_v2, _ptds, (Address to, Address from, size_t size_bytes), (to, from, size_bytes)) {
+  return copy_linear(which, nullptr, When::now, kMemoryDevice, to, kMemoryDevice, from, size_bytes);
+}
+CU_STREAM_API(cuMemcpyDtoDAsync_v2, _ptsz, (Address to, Address from, size_t size_bytes, Handle stream),
+              (to, from, size_bytes, stream)) {
+  return copy_linear(which, stream, When::in_stream, kMemoryDevice, to, kMemoryDevice, from, size_bytes);
+}
+CU_STREAM_API(cuMemcpyPeer, _ptds, (Address to, Handle, Address from, Handle, size_t size_bytes),
+              (to, nullptr, from, nullptr, size_bytes)) {
+  return copy_linear(which, nullptr, When::now, kMemoryDevice, to, kMemoryDevice, from, size_bytes);
+}
+CU_STREAM_API(cuMemcpyPeerAsync, _ptsz,
+              (Address to, Handle, Address from, Handle, size_t size_bytes, Handle stream),
+              (to, nullptr, from, nullptr, size_bytes, stream)) {
+  return copy_linear(which, stream, When::in_stream, kMemoryDevice, to, kMemoryDevice, from, size_bytes);
+}
+
+CU_STREAM_API(cuMemcpy2D_v2, _ptds, (const Copy2D *params), (params)) {
+  return params ? copy(which, nullptr, When::now, widened(*params)) : kInvalidValue;
+}
+CU_STREAM_API(cuMemcpy2DUnaligned_v2, _ptds, (const Copy2D *params), (params)) {
+  return params ? copy(which, nullptr, When::now, widened(*params)) : kInvalidValue;
+}
+CU_STREAM_API(cuMemcpy2DAsync_v2, _ptsz, (const Copy2D *params, Handle stream), (params, stream)) {
+  return params ? copy(which, stream, When::in_stream, widened(*params)) : kInvalidValue;
+}
+CU_STREAM_API(cuMemcpy3D_v2, _ptds, (const Copy3D *params), (params)) {
+  return params ? copy(which, nullptr, When::now, *params) : kInvalidValue;
+}
+CU_STREAM_API(cuMemcpy3DAsync_v2, _ptsz, (const Copy3D *params, Handle stream), (params, stream)) {
+  return params ? copy(which, stream, When::in_stream, *params) : kInvalidValue;
+}
+
+// Fills: name, twin's suffix, element type and size.
+#define FILL(bits, type)                                                                                   \
+  CU_STREAM_API(cuMemsetD##bits##_v2, _ptds, (Address to, type value, size_t count), (to, value, count)) { \
+    return fill(which, nullptr, When::now, to, 0, value, sizeof(type), count, 1);                          \
+  }                                                                                                        \
+  CU_STREAM_API(cuMemsetD##bits##Async, _ptsz, (Address to, type value, size_t count, Handle stream),      \
+                (to, value, count, stream)) {                                                              \
+    return fill(which, stream, When::in_stream, to, 0, value, sizeof(type), count, 1);                     \
+  }                                                                                                        \
+  CU_STREAM_API(cuMemsetD2D##bits##_v2, _ptds,                                                             \
+                (Address to, size_t pitch, type value, size_t width, size_t height),                       \
+                (to, pitch, value, width, height)) {                                                       \
+    return fill(which, nullptr, When::now, to, pitch, value, sizeof(type), width, height);                 \
+  }                                                                                                        \
+  CU_STREAM_API(cuMemsetD2D##bits##Async, _ptsz,                                                           \
+                (Address to, size_t pitch, type value, size_t width, size_t height, Handle stream),        \
+                (to, pitch, value, width, height, stream)) {                                               \
+    return fill(which, stream, When::in_stream, to, pitch, value, sizeof(type), width, height);            \
+  }
+FILL(8, unsigned char)
+FILL(16, unsigned short)
+FILL(32, unsigned)

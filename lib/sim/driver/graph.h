@@ -1,0 +1,63 @@
+// Graphs of work, and executable graphs. A launch of one is a single operation of its stream,
+// which does the steps one after the other in an order that keeps the dependencies.
+//
+// As in the real API, one graph must not be used by two threads at once; executables may.
+#pragma once
+#include "lib/sim/driver/work.h"
+
+namespace egpu::sim {
+
+class Graph;
+
+class Node : public Object {
+ public:
+  static constexpr ObjectKind kKind = ObjectKind::node;
+  Node(Graph &its_graph, Work its_work) : Object(kKind), graph(&its_graph), work(std::move(its_work)) {}
+  Graph *graph;
+  Work work;
+  std::vector<Handle> dependencies;
+  std::vector<void *> parameter_addresses;  // what GetParams handed out
+};
+
+class Graph : public Object {
+ public:
+  static constexpr ObjectKind kKind = ObjectKind::graph;
+  Graph() : Object(kKind) {}
+  ~Graph() override;
+
+  /// kInvalidValue: a dependency is not a node of this graph.
+  Status add(Work work, const std::vector<Handle> &dependencies, std::shared_ptr<Node> *added);
+  bool remove(Handle node);
+  bool has(Handle node) const;
+  /// Makes its handle and those of its nodes unknown.
+  void forget();
+  /// The nodes, dependencies first. False: there is a cycle.
+  bool ordered(std::vector<std::shared_ptr<Node>> *nodes) const;
+  /// Is `ancestor` among the nodes or what they depend on?
+  bool reaches(const std::vector<Handle> &from, Handle ancestor) const;
+
+  std::vector<std::shared_ptr<Node>> nodes;  // as added
+};
+
+class GraphExec : public Object {
+ public:
+  static constexpr ObjectKind kKind = ObjectKind::graph_exec;
+  GraphExec() : Object(kKind) {}
+
+  Status instantiate(const Graph &graph);
+  /// kGraphExecUpdateFailure: another structure.
+  Status update(const Graph &graph, Handle *error_node);
+  /// The step made from this node; kInvalidValue: none, or of another type.
+  Status set_step(Handle node, Work work);
+  std::shared_ptr<const GraphWork> work() const {
+    const std::lock_guard lock(mutex_);
+    return work_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::shared_ptr<const GraphWork> work_;  // replaced as a whole: launches under way keep theirs
+  std::vector<Handle> nodes_;              // of the steps
+};
+
+}  // namespace egpu::sim
