@@ -217,6 +217,7 @@ Result<Patched> patch(const Plan &plan, const std::vector<Probe> &probes, const 
   TRY(Prepared prepared, prepare(plan.text, probes, first_site_id));
   bool any = false;
   for (KernelUse &k : prepared.analysis.kernels) {
+    if (!bindings.kernel_ids.empty() && bindings.kernel_ids.count(k.plan.name) == 0) k.plan.sites.clear();
     for (const std::string &name : k.globals)
       if (is_patched(k) && bindings.globals.count(name) == 0)
         k.plan.refused = "the driver does not give the address of its variable " + name;

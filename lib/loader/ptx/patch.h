@@ -61,7 +61,8 @@ struct Plan {
 struct Bindings {
   std::map<std::string, uint64_t> globals;     // device addresses of Plan::globals; a missing one
                                                // refuses the kernels that use it
-  std::map<std::string, uint32_t> kernel_ids;  // by mangled name
+  std::map<std::string, uint32_t> kernel_ids;  // by mangled name; kernels that it lacks are left out
+                                               // (unless it is empty)
   std::map<std::string, uint64_t> constants;   // egpu_map_<i>, egpu_stride_<i>, egpu_last_shard,
                                                // egpu_ktime_offset of object 0; "<object>:" in
                                                // front for others, e.g. "1:egpu_map_0"
