@@ -6,6 +6,7 @@
 // threads; launches may run at the same time on several host threads.
 #pragma once
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -26,8 +27,13 @@ struct DeviceConfig {
 };
 
 // Allocations of device memory: base -> size, for bounds checks and pointer queries.
+// Blocks have gaps between them, so that an access past the end of one is seen.
 class Memory {
  public:
+  Memory() = default;
+  ~Memory();
+  Memory(const Memory &) = delete;
+  Memory &operator=(const Memory &) = delete;
   uint64_t allocate(uint64_t size_bytes, uint32_t align = 256);      // 0: out of memory
   bool free(uint64_t base);                                          // false: not an allocation's base
   void add_external(uint64_t base, uint64_t size_bytes);             // host memory that kernels may use
@@ -35,12 +41,17 @@ class Memory {
   bool contains(uint64_t address, uint64_t size_bytes) const;
   bool find(uint64_t address, uint64_t *base, uint64_t *size_bytes) const;
   uint64_t used_bytes() const;
+  void set_limit(uint64_t size_bytes) { limit_ = size_bytes; }       // of all allocations together
+  // Changes whenever a block comes or goes: what was found before may be gone.
+  uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
 
  private:
   mutable std::mutex mutex_;
   std::map<uint64_t, uint64_t> blocks_;
   std::map<uint64_t, void *> owned_;
   uint64_t used_ = 0;
+  uint64_t limit_ = uint64_t{1} << 40;
+  std::atomic<uint64_t> generation_{1};
 };
 
 struct Parameter { uint32_t offset, size_bytes, align; };
@@ -65,6 +76,20 @@ class Module {
   virtual std::vector<std::string> kernel_names() const = 0;
 };
 
+// What executed, in order of execution per worker; calls come from several host threads at once.
+struct TraceStep {
+  const char *kernel, *function;
+  uint32_t pc, line, warp, mask;         // pc: operation in the function; line: of the PTX
+  std::array<uint32_t, 3> block;
+  const uint64_t *addresses;             // of the active lanes of a memory access; nullptr: none
+  const char *text; uint32_t text_size;  // "ld.global.f32"
+};
+class Trace {
+ public:
+  virtual ~Trace() = default;
+  virtual void step(const TraceStep &step) = 0;
+};
+
 struct Launch {
   std::shared_ptr<const Module> module;
   std::string kernel;
@@ -72,6 +97,7 @@ struct Launch {
   uint32_t dynamic_shared_bytes = 0;
   std::vector<uint8_t> parameters;   // packed as KernelInfo::parameters says
   bool cooperative = false;
+  Trace *trace = nullptr;
 };
 
 // Why a kernel stopped; `kind` decides the CUDA error.
@@ -88,6 +114,9 @@ class Machine {
   virtual Memory &memory() = 0;
   // Error: as ptxas would say: "ptx line N: unknown symbol 'x'".
   virtual Result<std::shared_ptr<Module>> load(const std::string &ptx) = 0;
+  // Instructions of all launches so far, one per warp and one per active thread.
+  struct Steps { uint64_t warp = 0, thread = 0; };
+  virtual Steps steps() const = 0;
   // Runs the whole grid; returns when it is done. nullptr-like empty message: success.
   virtual Result<Ok> run(const Launch &launch, Fault *fault) = 0;
 };

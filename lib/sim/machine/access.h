@@ -1,0 +1,86 @@
+// From the lanes' addresses to host addresses, checked.
+//
+// A worker remembers the last few allocations that accesses fell into, so the common case is a
+// comparison; Memory::generation() tells when that knowledge is stale.
+#pragma once
+#include "lib/sim/machine/lanes.h"
+
+namespace egpu::sim {
+
+struct Hosts { uint64_t at[kLanes]; };   // of the active lanes
+
+struct Reference { uint32_t ref; bool narrow; int64_t offset; };
+
+inline void lane_addresses(Exec &x, const Reference &r, uint64_t *out) {
+  if (r.narrow) {
+    const uint32_t *a = x.at<uint32_t>(r.ref);
+    uint32_t offset = static_cast<uint32_t>(r.offset);
+    for (int l = 0; l < kLanes; ++l) out[l] = a[l] + offset;
+  } else {
+    const uint64_t *a = x.at<uint64_t>(r.ref);
+    uint64_t offset = static_cast<uint64_t>(r.offset);
+    for (int l = 0; l < kLanes; ++l) out[l] = a[l] + offset;
+  }
+}
+
+/// All accesses inside one known allocation and aligned?
+inline bool all_inside(const uint64_t *at, uint32_t mask, uint64_t begin, uint64_t end, uint32_t bytes, uint32_t align) {
+  if (end - begin < bytes) return false;
+  uint64_t limit = end - begin - bytes, bad = 0;
+  if (mask == kAll) {
+    for (int l = 0; l < kLanes; ++l) bad |= static_cast<uint64_t>(at[l] - begin > limit) | (at[l] & (align - 1));
+  } else {
+    each_lane(mask, [&](uint32_t l) { bad |= static_cast<uint64_t>(at[l] - begin > limit) | (at[l] & (align - 1)); });
+  }
+  return bad == 0;
+}
+
+/// Host addresses of `bytes` bytes for the lanes of `mask`; false: a fault was raised.
+template <Space kSpace>
+inline bool locate(Exec &x, const Reference &r, uint32_t mask, uint32_t bytes, uint32_t align, Hosts &hosts) {
+  lane_addresses(x, r, hosts.at);
+  if (x.traced) {
+    std::memcpy(x.trace_addresses, hosts.at, sizeof hosts.at);
+    x.trace_has_addresses = true;
+  }
+  if constexpr (kSpace == Space::shared) {
+    if (all_inside(hosts.at, mask, 0, x.shared_bytes, bytes, align)) {
+      uint64_t base = reinterpret_cast<uint64_t>(x.shared);
+      for (int l = 0; l < kLanes; ++l) hosts.at[l] += base;
+      return true;
+    }
+  } else if constexpr (kSpace == Space::local) {
+    if (all_inside(hosts.at, mask, 0, x.local_stride, bytes, align)) {
+      uint64_t base = reinterpret_cast<uint64_t>(x.local);
+      for (int l = 0; l < kLanes; ++l) hosts.at[l] += base + static_cast<uint64_t>(l) * x.local_stride;
+      return true;
+    }
+  } else {
+    if (x.generation == x.grid->memory->generation()) {
+      if (all_inside(hosts.at, mask, x.ranges[0].begin, x.ranges[0].end, bytes, align)) return true;
+      for (int i = 1; i < 4; ++i)
+        if (all_inside(hosts.at, mask, x.ranges[i].begin, x.ranges[i].end, bytes, align)) {
+          std::swap(x.ranges[0], x.ranges[i]);
+          return true;
+        }
+    }
+  }
+  for (uint32_t m = mask; m; m &= m - 1) {
+    uint32_t l = static_cast<uint32_t>(std::countr_zero(m));
+    uint8_t *host = resolve(x, kSpace, hosts.at[l], bytes, align, l);
+    if (!host) return false;
+    hosts.at[l] = reinterpret_cast<uint64_t>(host);
+  }
+  return true;
+}
+
+inline bool locate_in(Exec &x, Space space, const Reference &r, uint32_t mask, uint32_t bytes, uint32_t align, Hosts &hosts) {
+  switch (space) {
+    case Space::shared: return locate<Space::shared>(x, r, mask, bytes, align, hosts);
+    case Space::local: return locate<Space::local>(x, r, mask, bytes, align, hosts);
+    case Space::generic: return locate<Space::generic>(x, r, mask, bytes, align, hosts);
+    default: return locate<Space::global>(x, r, mask, bytes, align, hosts);
+  }
+}
+
+}  // namespace egpu::sim

@@ -1,0 +1,26 @@
+// Value types of lanes in the narrow floating formats, and flushing of subnormal numbers.
+#pragma once
+#include "lib/sim/machine/lanes.h"
+#include "lib/sim/machine/narrow.h"
+
+namespace egpu::sim {
+
+struct Half {
+  uint16_t bits;
+  double value() const { return widen_float(bits, kF16); }
+  static Half from(double v, int rounding = 0, bool sat = false) { return {static_cast<uint16_t>(narrow_float(v, kF16, rounding, sat))}; }
+};
+struct Bfloat {
+  uint16_t bits;
+  double value() const { return static_cast<double>(bf16_to_float(bits)); }
+  static Bfloat from(double v, int rounding = 0, bool sat = false) { return {static_cast<uint16_t>(narrow_float(v, kBf16, rounding, sat))}; }
+};
+
+inline float flush(float v) {
+  uint32_t bits = std::bit_cast<uint32_t>(v);
+  return bits & 0x7F800000 ? v : std::bit_cast<float>(bits & 0x80000000);
+}
+inline constexpr uint32_t kNanF32 = 0x7FFFFFFF;  // PTX ISA 9.0, 9.7.3: NaN results of f32
+inline float canonical(float v) { return v != v ? std::bit_cast<float>(kNanF32) : v; }
+
+}  // namespace egpu::sim
