@@ -1,7 +1,9 @@
 #include "tools/egpu-load/hooks.h"
 
+#include <cstring>
+
 #include "lib/loader/inject/relocate.h"
-#include "lib/loader/inject/ptrace.h"
+#include "lib/loader/inject/write_hooks.h"
 
 namespace egpu::load {
 
@@ -19,7 +21,9 @@ Result<std::vector<session::Hook>> prepare_hooks(pid_t pid, bool attach, const s
     hooks.push_back({});
   }
   if (attach) {
-    TRY([[maybe_unused]] auto written, inject::write_hooks(pid, entries, hooks));
+    TRY(auto stop, inject::write_hooks(pid, entries, hooks));
+    shared.verbose("process " + std::to_string(pid) + ": " + std::to_string(stop.thread_count) + " threads stopped for " +
+                   std::to_string(stop.stopped_us) + " us");
   }
   return hooks;
 }

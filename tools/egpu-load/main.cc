@@ -82,6 +82,8 @@ int run(const Options &options) {
 
   auto object = load_object(options);
   if (!object) return fail(object.error().message);
+  for (const auto &program : object->programs)
+    if (std::string why = ptx::unsupported(program.event); !why.empty()) return fail(object->name + ": " + program.name + ": " + why);
   auto output = Output::open(options.output, options.json, options.color);
   if (!output) return fail(output.error().message);
 
@@ -90,7 +92,7 @@ int run(const Options &options) {
   auto started = session.start();
   if (!started) {
     cli::error(started.error().message);
-    return exec_status(started.error());
+    return session.start_status();
   }
   auto served = session.serve();
   if (!served) cli::error(served.error().message);

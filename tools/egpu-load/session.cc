@@ -42,22 +42,27 @@ Result<Ok> Session::open_signals() {
   sigset_t set;
   sigemptyset(&set);
   for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGCHLD}) sigaddset(&set, signal);
-  // The command gets the old mask back (launch.h).
-  sigprocmask(SIG_BLOCK, &set, nullptr);
+  sigprocmask(SIG_BLOCK, &set, &command_mask_);
   signals_.reset(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!signals_) return Error{std::string("signalfd: ") + std::strerror(errno)};
   return Ok{};
 }
 
 Result<Ok> Session::start_command() {
-  TRY(command_pid_, spawn_command(shared_.options.command, listener_->path()));
+  auto spawned = spawn_command(shared_.options.command, listener_->path(), command_mask_);
+  if (spawned.pid == 0) {
+    start_status_ = spawned.exit_status;
+    return Error{spawned.error};
+  }
+  command_pid_ = spawned.pid;
   return Ok{};
 }
 
 Result<Ok> Session::attach() {
   TRY([[maybe_unused]] auto matches, check_matches());
   shared_.verbose("process " + std::to_string(shared_.options.pid) + ": attaching");
-  TRY([[maybe_unused]] auto injected, attach_agent(shared_.options.pid, listener_->path()));
+  TRY(std::string how, attach_agent(shared_.options.pid, listener_->path()));
+  shared_.verbose("process " + std::to_string(shared_.options.pid) + ": " + how);
   if (!session::wait_readable(listener_->fd(), static_cast<int>(kAgentWaitNs / 1'000'000)))
     return Error{"process " + std::to_string(shared_.options.pid) + ": the agent was loaded but did not connect"};
   accept_agent();

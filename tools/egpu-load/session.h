@@ -1,6 +1,7 @@
 // One run of egpu-load: the loop that serves agents, egpu-map, signals, the command and the clock.
 #pragma once
 #include <poll.h>
+#include <signal.h>
 
 #include <memory>
 #include <optional>
@@ -20,6 +21,8 @@ class Session {
 
   /// Starts COMMAND, or attaches to the process.
   Result<Ok> start();
+  /// After start() failed: the exit status that env(1) would give.
+  int start_status() const { return start_status_; }
   /// Serves until the command ends, the target ends, the time is up, or Ctrl-C; then detaches.
   Result<Ok> serve();
   /// The maps of all processes that launched a kernel.
@@ -45,6 +48,8 @@ class Session {
   Shared &shared_;
   std::optional<session::Listener> listener_;
   session::Fd signals_;
+  sigset_t command_mask_ = {};  // signal mask we were started with
+  int start_status_ = 125;
   std::vector<std::unique_ptr<Target>> targets_;
   pid_t command_pid_ = 0;
   std::optional<int> command_status_;
