@@ -1,0 +1,94 @@
+// Runs the victim program for a test.
+#pragma once
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "tests/inject/victim.h"
+
+class Victim {
+ public:
+  explicit Victim(std::vector<std::string> kinds) : kinds_(std::move(kinds)) {
+    char name[] = "/tmp/egpu-victim-XXXXXX";
+    int fd = ::mkstemp(name);
+    EXPECT_EQ(::ftruncate(fd, sizeof(Shared)), 0);
+    shared_ =
+        static_cast<Shared *>(::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
+    ::close(fd);
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      std::vector<char *> arguments = {const_cast<char *>(EGPU_VICTIM), name};
+      for (auto &kind : kinds_) arguments.push_back(kind.data());
+      arguments.push_back(nullptr);
+      ::execv(EGPU_VICTIM, arguments.data());
+      ::_exit(127);
+    }
+    // Until all threads do what they do; poll never makes progress.
+    for (int i = 0; i < 5000 && !(is_at_work() && has_driver()); ++i) ::usleep(1000);
+    ::unlink(name);
+  }
+  ~Victim() {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+    ::munmap(shared_, sizeof(Shared));
+  }
+
+  pid_t pid() const { return pid_; }
+  Shared &shared() { return *shared_; }
+
+  // Lives, found nothing wrong, and every thread makes progress from now on.
+  testing::AssertionResult is_well() {
+    Shared before;
+    std::memcpy(&before, shared_, sizeof(before));
+    for (int i = 0; i < 5000; ++i) {
+      int status;
+      if (::waitpid(pid_, &status, WNOHANG) != 0)
+        return testing::AssertionFailure()
+               << "victim ended with status " << status << ": " << shared_->failure;
+      const Kind *stuck = nullptr;
+      static Kind kind;
+      for (auto &name : kinds_) {
+        kind = kind_of(name);
+        if (kind != kPoll && progress(kind) < before.progress[kind] + 2) stuck = &kind;
+      }
+      if (stuck == nullptr) return testing::AssertionSuccess();
+      ::usleep(1000);
+    }
+    for (auto &name : kinds_)
+      if (kind_of(name) != kPoll && progress(kind_of(name)) < before.progress[kind_of(name)] + 2)
+        return testing::AssertionFailure() << "thread '" << name << "' makes no progress";
+    return testing::AssertionSuccess();
+  }
+
+  uint64_t progress(Kind kind) const { return __atomic_load_n(&shared_->progress[kind], __ATOMIC_SEQ_CST); }
+
+ private:
+  static Kind kind_of(const std::string &name) {
+    for (int i = 0; i < kKinds; ++i)
+      if (name == kKindNames[i]) return static_cast<Kind>(i);
+    return kKinds;
+  }
+  bool is_at_work() const {
+    for (auto &name : kinds_)
+      if (kind_of(name) != kPoll && progress(kind_of(name)) == 0) return false;
+    return true;
+  }
+  bool has_driver() const {
+    std::string command = "grep -q libcuda /proc/" + std::to_string(pid_) + "/maps";
+    return std::system(command.c_str()) == 0;
+  }
+
+  std::vector<std::string> kinds_;
+  pid_t pid_;
+  Shared *shared_;
+};
+
+inline std::vector<std::string> all_kinds() { return {std::begin(kKindNames), std::end(kKindNames)}; }
