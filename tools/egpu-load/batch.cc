@@ -110,7 +110,8 @@ std::vector<uint8_t> load_file(const Batch &batch) {
   size_t kernel_count = batch.unprobed.size();
   for (const auto &group : batch.groups) kernel_count += group.kernels.size();
   std::string tail;
-  uint64_t tail_offset = batch.groups.size() * sizeof(session::LoadModule) + kernel_count * sizeof(session::LoadKernel);
+  uint64_t tail_offset =
+      batch.groups.size() * sizeof(session::LoadModule) + kernel_count * sizeof(session::LoadKernel);
   auto place = [&](const std::string &text) {
     uint64_t offset = tail_offset + tail.size();
     tail.append(text).push_back('\0');

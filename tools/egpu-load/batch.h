@@ -32,8 +32,8 @@ struct Group {
 };
 
 struct Batch {
-  std::vector<Group> groups;          // to be patched
-  std::vector<SeenKernel> unprobed;   // stay original: not matched, or refused
+  std::vector<Group> groups;         // to be patched
+  std::vector<SeenKernel> unprobed;  // stay original: not matched, or refused
 };
 
 /// Sorts seen kernels into groups, recording outcomes of those that stay original.

@@ -7,7 +7,8 @@
 
 namespace egpu::load {
 
-Result<std::vector<session::Hook>> prepare_hooks(pid_t pid, bool attach, const std::vector<session::EntryPoint> &entries,
+Result<std::vector<session::Hook>> prepare_hooks(pid_t pid, bool attach,
+                                                 const std::vector<session::EntryPoint> &entries,
                                                  Shared &shared) {
   std::vector<session::Hook> hooks;
   for (const auto &entry : entries) {
@@ -22,8 +23,8 @@ Result<std::vector<session::Hook>> prepare_hooks(pid_t pid, bool attach, const s
   }
   if (attach) {
     TRY(auto stop, inject::write_hooks(pid, entries, hooks));
-    shared.verbose("process " + std::to_string(pid) + ": " + std::to_string(stop.thread_count) + " threads stopped for " +
-                   std::to_string(stop.stopped_us) + " us");
+    shared.verbose("process " + std::to_string(pid) + ": " + std::to_string(stop.thread_count) +
+                   " threads stopped for " + std::to_string(stop.stopped_us) + " us");
   }
   return hooks;
 }

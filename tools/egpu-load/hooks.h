@@ -12,7 +12,8 @@ namespace egpu::load {
 
 /// One Hook per entry, in order; an entry whose code cannot be relocated is reported and left alone.
 /// `attach`: also writes them into the process, with its threads stopped.
-Result<std::vector<session::Hook>> prepare_hooks(pid_t pid, bool attach, const std::vector<session::EntryPoint> &entries,
+Result<std::vector<session::Hook>> prepare_hooks(pid_t pid, bool attach,
+                                                 const std::vector<session::EntryPoint> &entries,
                                                  Shared &shared);
 
 }  // namespace egpu::load

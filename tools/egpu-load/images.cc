@@ -10,7 +10,9 @@ namespace {
 
 constexpr uint64_t kRescanNs = 1'000'000'000;
 
-bool is_name_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '$' || c == '.'; }
+bool is_name_char(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '$' || c == '.';
+}
 
 bool defines(const std::string &ptx, const std::string &name) {
   auto names = entry_names(ptx);
@@ -25,7 +27,8 @@ std::vector<const std::string *> candidates(const std::vector<const fatbin::Cont
   for (const auto *container : containers) {
     const fatbin::PtxImage *image = fatbin::choose(*container, cc_major, cc_minor);
     if (!image || !defines(image->text, name)) continue;
-    bool known = std::any_of(found.begin(), found.end(), [&](const std::string *t) { return *t == image->text; });
+    bool known =
+        std::any_of(found.begin(), found.end(), [&](const std::string *t) { return *t == image->text; });
     if (!known) found.push_back(&image->text);
   }
   return found;
@@ -36,7 +39,8 @@ bool has_cubin(const std::vector<const fatbin::Container *> &containers) {
 }
 
 Error no_ptx(bool sass) {
-  return {sass ? "no PTX: the program carries SASS only; build it with PTX (nvcc -gencode arch=compute_XX,code=compute_XX)"
+  return {sass ? "no PTX: the program carries SASS only; build it with PTX (nvcc -gencode "
+                 "arch=compute_XX,code=compute_XX)"
                : "no PTX: its image was not found in the process"};
 }
 
@@ -60,7 +64,8 @@ void Images::add(uint64_t module, std::vector<fatbin::Container> containers) {
   by_module_[module] = std::move(containers);
 }
 
-Result<const std::string *> Images::find(uint64_t module, const std::string &name, int cc_major, int cc_minor) {
+Result<const std::string *> Images::find(uint64_t module, const std::string &name, int cc_major,
+                                         int cc_minor) {
   if (auto known = by_module_.find(module); known != by_module_.end()) {
     std::vector<const fatbin::Container *> own;
     for (const auto &container : known->second) own.push_back(&container);
@@ -76,7 +81,9 @@ Result<const std::string *> Images::find(uint64_t module, const std::string &nam
   for (const auto &[known, containers] : by_module_)
     for (const auto &container : containers) all.push_back(&container);
   auto texts = candidates(all, name, cc_major, cc_minor);
-  if (texts.size() > 1) return Error{"ambiguous: " + std::to_string(texts.size()) + " images of the process define it differently"};
+  if (texts.size() > 1)
+    return Error{"ambiguous: " + std::to_string(texts.size()) +
+                 " images of the process define it differently"};
   if (texts.empty()) return no_ptx(has_cubin(all));
   return texts.front();
 }

@@ -1,11 +1,12 @@
 // The PTX of one target process: what the agent reported at module loads, and what a scan of the
 // process found for modules that were loaded before we came.
 #pragma once
+#include <sys/types.h>
+
 #include <cstdint>
 #include <map>
 #include <set>
 #include <string>
-#include <sys/types.h>
 #include <vector>
 
 #include "egpu/result.h"

@@ -23,8 +23,9 @@ Result<Ok> attachable(pid_t pid) {
 Result<std::string> attach_agent(pid_t pid, const std::string &socket_path) {
   TRY(std::string agent, agent_path());
   TRY(auto injection, inject::inject_agent(pid, agent, socket_path));
-  return std::string(injection.was_there ? "agent of an earlier session woken" : "agent loaded") + " by thread " +
-         std::to_string(injection.thread) + ", borrowed for " + std::to_string(injection.borrowed_us) + " us";
+  return std::string(injection.was_there ? "agent of an earlier session woken" : "agent loaded") +
+         " by thread " + std::to_string(injection.thread) + ", borrowed for " +
+         std::to_string(injection.borrowed_us) + " us";
 }
 
 Result<std::string> agent_path() {

@@ -78,7 +78,9 @@ void print_counts(const ptx::KernelPlan &kernel, const std::vector<ptx::Probe> &
   for (size_t i = 0; i < probes.size(); i++) {
     auto count = std::count_if(kernel.sites.begin(), kernel.sites.end(),
                                [&](const auto &site) { return site.probe == static_cast<int>(i); });
-    if (count != 0) line += std::string(line.find(": ") == std::string::npos ? ": " : ", ") + std::to_string(count) + " " + probes[i].name;
+    if (count != 0)
+      line += std::string(line.find(": ") == std::string::npos ? ": " : ", ") + std::to_string(count) + " " +
+              probes[i].name;
   }
   std::printf("%s\n", line.c_str());
 }
@@ -128,7 +130,8 @@ Result<Ok> some_match(const std::set<std::string> &kernels, const std::vector<pt
 Result<Ok> list_kernels(const Options &options, const std::vector<ptx::Probe> &probes) {
   TRY(auto containers, containers_of(options));
   std::vector<std::string> texts = newest_texts(containers);
-  bool sass = std::any_of(containers.begin(), containers.end(), [](const auto &c) { return c.has_cubin && c.ptx.empty(); });
+  bool sass = std::any_of(containers.begin(), containers.end(),
+                          [](const auto &c) { return c.has_cubin && c.ptx.empty(); });
   const std::vector<ptx::Probe> shown = probes.empty() ? catalogue() : probes;
   size_t listed = 0;
   std::set<std::string> seen;
@@ -142,7 +145,8 @@ Result<Ok> list_kernels(const Options &options, const std::vector<ptx::Probe> &p
   }
   if (listed == 0) {
     std::string target = options.pid != 0 ? "process " + std::to_string(options.pid) : options.command[0];
-    if (texts.empty()) return Error{target + (sass ? ": its kernels are SASS only (no PTX)" : ": no kernels with PTX in it")};
+    if (texts.empty())
+      return Error{target + (sass ? ": its kernels are SASS only (no PTX)" : ": no kernels with PTX in it")};
     return Error{target + ": no kernel matches '" + options.list_glob + "'"};
   }
   return Ok{};

@@ -1,8 +1,9 @@
 // Kernels and sites before anything runs: -l, --dry-run, and the check that something matches.
 #pragma once
+#include <sys/types.h>
+
 #include <set>
 #include <string>
-#include <sys/types.h>
 #include <vector>
 
 #include "egpu/result.h"

@@ -83,7 +83,8 @@ int run(const Options &options) {
   auto object = load_object(options);
   if (!object) return fail(object.error().message);
   for (const auto &program : object->programs)
-    if (std::string why = ptx::unsupported(program.event); !why.empty()) return fail(object->name + ": " + program.name + ": " + why);
+    if (std::string why = ptx::unsupported(program.event); !why.empty())
+      return fail(object->name + ": " + program.name + ": " + why);
   auto output = Output::open(options.output, options.json, options.color);
   if (!output) return fail(output.error().message);
 

@@ -52,19 +52,27 @@ std::optional<int> parse_options(int argc, char **argv, Options *o) {
   double duration = 0;
   bool no_dump = false, live = false;
   app.add_option("-p,--pid", pid, "Attach to this process instead of starting COMMAND")->type_name("PID");
-  app.add_option("-s", settings, "Set a `const volatile` variable of the probe")->type_name("NAME=VALUE")->allow_extra_args(false);
-  auto *duration_option = app.add_option("-d,--duration", duration, "Detach after this many seconds")->type_name("SECS");
-  app.add_option("-o,--output", o->output, "Write the maps to this file instead of stdout")->type_name("FILE");
+  app.add_option("-s", settings, "Set a `const volatile` variable of the probe")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false);
+  auto *duration_option =
+      app.add_option("-d,--duration", duration, "Detach after this many seconds")->type_name("SECS");
+  app.add_option("-o,--output", o->output, "Write the maps to this file instead of stdout")
+      ->type_name("FILE");
   app.add_flag("-j,--json", o->json, "JSON: one object per line");
-  auto *list = app.add_option("-l,--list", o->list_glob, "List kernels and their sites (of PROBE, if given) and end")
-                   ->type_name("[GLOB]")->expected(0, 1);
+  auto *list =
+      app.add_option("-l,--list", o->list_glob, "List kernels and their sites (of PROBE, if given) and end")
+          ->type_name("[GLOB]")
+          ->expected(0, 1);
   app.add_flag("--dry-run", o->dry_run, "Verify PROBE, show what would be probed, start nothing");
   app.add_option("--missing", missing, "A program that matches no kernel is an error, or a warning")
-      ->type_name("error|warn")->check(CLI::IsMember({"error", "warn"}));
+      ->type_name("error|warn")
+      ->check(CLI::IsMember({"error", "warn"}));
   app.add_flag("--no-dump", no_dump, "Do not print the maps at the end");
   app.add_option("--pin", pin, "Keep the maps after the session under this name")->type_name("NAME");
   app.add_flag("--live", live, "Plant sites that can be changed while a kernel runs");
-  app.add_option("--color", color, "Colour: auto, always, never")->check(CLI::IsMember({"auto", "always", "never"}));
+  app.add_option("--color", color, "Colour: auto, always, never")
+      ->check(CLI::IsMember({"auto", "always", "never"}));
   app.add_flag("-v,--verbose", o->verbose, "Say what is done, per kernel");
   app.add_option("PROBE", positional, "The probe")->type_name("");
   if (auto status = app.parse_or_status(own, argv, 125)) return status;
@@ -93,11 +101,13 @@ std::optional<int> parse_options(int argc, char **argv, Options *o) {
   }
   if (positional.empty() && !o->list) return usage("no PROBE given");
   if (positional.size() > 1)
-    return usage("unexpected argument '" + positional[1] + "'", "put the command after --: egpu-load " + positional[0] + " -- " + positional[1]);
+    return usage("unexpected argument '" + positional[1] + "'",
+                 "put the command after --: egpu-load " + positional[0] + " -- " + positional[1]);
   if (!positional.empty()) o->probe = positional[0];
   if (o->pid != 0 && !o->command.empty()) return usage("--pid and a COMMAND exclude each other");
   if (o->pid == 0 && o->command.empty())
-    return usage("no target: give --pid PID, or a COMMAND after --", "egpu-load " + (o->probe.empty() ? "-l" : o->probe) + " -- ./app");
+    return usage("no target: give --pid PID, or a COMMAND after --",
+                 "egpu-load " + (o->probe.empty() ? "-l" : o->probe) + " -- ./app");
   return std::nullopt;
 }
 

@@ -1,26 +1,27 @@
 // egpu-load's command line, parsed and checked. docs/probe-language.md, "Command lines".
 #pragma once
+#include <sys/types.h>
+
 #include <map>
 #include <optional>
 #include <string>
-#include <sys/types.h>
 #include <vector>
 
 namespace egpu::load {
 
 struct Options {
-  std::string probe;                            // .bpf.o, .c, or the name of an installed probe
-  pid_t pid = 0;                                // 0: start `command`
+  std::string probe;  // .bpf.o, .c, or the name of an installed probe
+  pid_t pid = 0;      // 0: start `command`
   std::vector<std::string> command;
-  std::map<std::string, std::string> constants; // -s NAME=VALUE
-  std::optional<double> duration_s;             // -d
-  std::string output;                           // -o; empty: stdout
+  std::map<std::string, std::string> constants;  // -s NAME=VALUE
+  std::optional<double> duration_s;              // -d
+  std::string output;                            // -o; empty: stdout
   bool json = false;
-  bool list = false;                            // -l
+  bool list = false;  // -l
   std::string list_glob = "*";
   bool dry_run = false;
-  bool missing_is_error = true;                 // --missing=error|warn
-  bool dump = true;                             // --no-dump clears
+  bool missing_is_error = true;  // --missing=error|warn
+  bool dump = true;              // --no-dump clears
   bool verbose = false;
   bool color = false;
 };

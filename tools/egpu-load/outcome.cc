@@ -21,12 +21,19 @@ std::string to_text(const Outcomes &outcomes) {
   for (const auto &[mangled, outcome] : outcomes.all()) {
     text += ptx::demangle_short(mangled);
     switch (outcome.kind) {
-      case Outcome::pending: text += ": seen, not decided when the session ended"; break;
-      case Outcome::probed:
-        text += ": probed, " + std::to_string(outcome.site_count) + (outcome.site_count == 1 ? " site" : " sites");
+      case Outcome::pending:
+        text += ": seen, not decided when the session ended";
         break;
-      case Outcome::not_matched: text += ": not matched"; break;
-      case Outcome::refused: text += ": refused: " + outcome.reason; break;
+      case Outcome::probed:
+        text += ": probed, " + std::to_string(outcome.site_count) +
+                (outcome.site_count == 1 ? " site" : " sites");
+        break;
+      case Outcome::not_matched:
+        text += ": not matched";
+        break;
+      case Outcome::refused:
+        text += ": refused: " + outcome.reason;
+        break;
     }
     text += '\n';
   }

@@ -14,7 +14,7 @@ namespace egpu::load {
 struct Outcome {
   enum Kind { pending, probed, not_matched, refused } kind = pending;
   size_t site_count = 0;
-  std::string reason;       // of refused
+  std::string reason;  // of refused
 };
 
 class Outcomes {

@@ -37,11 +37,14 @@ Result<Ok> Output::print_line(const map::Snapshot &snapshot, const map::PrintkLi
     std::fprintf(file_.get(), "%s\n", line.text.c_str());
     return flush();
   }
-  nlohmann::ordered_json object{{"printk", line.text}, {"time_ns", line.time_ns}, {"pid", snapshot.session.pid}};
+  nlohmann::ordered_json object{
+      {"printk", line.text}, {"time_ns", line.time_ns}, {"pid", snapshot.session.pid}};
   if (auto kernel = snapshot.kernels.find(line.kernel); kernel != snapshot.kernels.end())
     object["kernel"] = kernel->second.printable;
-  if (auto site = snapshot.sites.find(line.site); site != snapshot.sites.end()) object["site"] = site->second.where;
-  std::fprintf(file_.get(), "%s\n", object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+  if (auto site = snapshot.sites.find(line.site); site != snapshot.sites.end())
+    object["site"] = site->second.where;
+  std::fprintf(file_.get(), "%s\n",
+               object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
   return flush();
 }
 
@@ -52,7 +55,8 @@ Result<Ok> Output::print_maps(const std::vector<map::Snapshot> &snapshots) {
   options.now_ns = monotonic_ns();
   bool first = true;
   for (const auto &snapshot : snapshots) {
-    TRY(std::string text, json_ ? print::json_lines_of(snapshot, options) : print::text_of(snapshot, options));
+    TRY(std::string text,
+        json_ ? print::json_lines_of(snapshot, options) : print::text_of(snapshot, options));
     if (!first && !json_) std::fputc('\n', file_.get());
     first = false;
     std::fwrite(text.data(), 1, text.size(), file_.get());

@@ -37,7 +37,8 @@ Result<std::string> probe_path(const std::string &probe) {
   std::string looked;
   for (const auto &directory : probe_directories()) {
     for (const char *ending : {".bpf.o", ".bpf.c"})
-      if (fs::path path = directory / (probe + ending); fs::is_regular_file(path, ignored)) return path.string();
+      if (fs::path path = directory / (probe + ending); fs::is_regular_file(path, ignored))
+        return path.string();
     looked += (looked.empty() ? "" : ", ") + directory.string();
   }
   return Error{probe + ": neither a file nor an installed probe (looked in " + looked + ")"};

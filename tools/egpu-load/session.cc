@@ -64,9 +64,11 @@ Result<Ok> Session::attach() {
   TRY(std::string how, attach_agent(shared_.options.pid, listener_->path()));
   shared_.verbose("process " + std::to_string(shared_.options.pid) + ": " + how);
   if (!session::wait_readable(listener_->fd(), static_cast<int>(kAgentWaitNs / 1'000'000)))
-    return Error{"process " + std::to_string(shared_.options.pid) + ": the agent was loaded but did not connect"};
+    return Error{"process " + std::to_string(shared_.options.pid) +
+                 ": the agent was loaded but did not connect"};
   accept_agent();
-  if (targets_.empty()) return Error{"process " + std::to_string(shared_.options.pid) + ": the agent could not connect"};
+  if (targets_.empty())
+    return Error{"process " + std::to_string(shared_.options.pid) + ": the agent could not connect"};
   return Ok{};
 }
 
@@ -107,7 +109,8 @@ void Session::begin_end() {
 
 void Session::drop(Target &target, const Error &error) {
   if (!target.connected()) return;
-  shared_.warn("process " + std::to_string(target.pid()) + ": " + error.message + "; its kernels run unprobed from here on");
+  shared_.warn("process " + std::to_string(target.pid()) + ": " + error.message +
+               "; its kernels run unprobed from here on");
   target.on_disconnect();
 }
 

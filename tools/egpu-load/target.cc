@@ -45,24 +45,37 @@ Result<Ok> Target::on_packet() {
   }
   session::Packet &packet = *received;
   switch (packet.kind) {
-    case Kind::hello: return on_hello(packet);
-    case Kind::entries: return on_entries(packet);
-    case Kind::context: return on_context(packet);
-    case Kind::map_blocks: return on_map_blocks(packet);
-    case Kind::image: return on_image(packet);
-    case Kind::kernel: return on_kernel(packet);
-    case Kind::globals: return on_globals(packet);
-    case Kind::loaded: return on_loaded(packet);
-    case Kind::snapshot_done: return on_snapshot_done(packet);
-    case Kind::ending: ended_ = true; return Ok{};
-    case Kind::detached: return on_detached(packet);
+    case Kind::hello:
+      return on_hello(packet);
+    case Kind::entries:
+      return on_entries(packet);
+    case Kind::context:
+      return on_context(packet);
+    case Kind::map_blocks:
+      return on_map_blocks(packet);
+    case Kind::image:
+      return on_image(packet);
+    case Kind::kernel:
+      return on_kernel(packet);
+    case Kind::globals:
+      return on_globals(packet);
+    case Kind::loaded:
+      return on_loaded(packet);
+    case Kind::snapshot_done:
+      return on_snapshot_done(packet);
+    case Kind::ending:
+      ended_ = true;
+      return Ok{};
+    case Kind::detached:
+      return on_detached(packet);
     case Kind::warning: {
       session::Reader reader(packet);
       TRY(std::string text, reader.take_string());
       shared_.warn("process " + std::to_string(pid_) + ": " + text);
       return Ok{};
     }
-    default: return Error{"unexpected message " + session::kind_name(packet.kind)};
+    default:
+      return Error{"unexpected message " + session::kind_name(packet.kind)};
   }
 }
 
@@ -100,7 +113,8 @@ Result<Ok> Target::create_file(const session::Context &context) {
   info.compute_major = static_cast<uint32_t>(context.compute_major);
   info.compute_minor = static_cast<uint32_t>(context.compute_minor);
   info.start_ns = monotonic_ns();
-  TRY(auto file, map::SnapshotFile::create(session::maps_path(directory), info, shared_.object.maps, shared_.object.btf));
+  TRY(auto file, map::SnapshotFile::create(session::maps_path(directory), info, shared_.object.maps,
+                                           shared_.object.btf));
   file_ = std::move(file);
   TRY(auto control, session::ControlServer::open(pid_));
   control_ = std::move(control);
@@ -120,13 +134,15 @@ Result<Ok> Target::on_context(const session::Packet &packet) {
   session::Writer writer;
   writer.put(session::Maps{context.context, static_cast<uint32_t>(file_->blocks().size()), 0});
   for (const auto &block : file_->blocks())
-    writer.put(session::MapBlock{block.size_bytes, block.file_offset, block.initial_offset, block.initial_bytes});
+    writer.put(
+        session::MapBlock{block.size_bytes, block.file_offset, block.initial_offset, block.initial_bytes});
   return send(Kind::maps, writer, file_->fd());
 }
 
 Result<Ok> Target::on_map_blocks(const session::Packet &packet) {
   TRY(auto blocks, session::parse_with_array<session::MapBlocks>(packet));
-  if (!file_ || blocks.values.size() != file_->blocks().size()) return Error{"map_blocks: wrong number of maps"};
+  if (!file_ || blocks.values.size() != file_->blocks().size())
+    return Error{"map_blocks: wrong number of maps"};
   if (blocks.head.error != 0)
     return Error{"maps: not enough GPU memory (driver error " + std::to_string(blocks.head.error) + ")"};
   for (size_t i = 0; i < blocks.values.size(); i++) {
@@ -174,7 +190,8 @@ Result<Ok> Target::refuse_context(const session::Kernel &kernel) {
 // Starts the next batch if nothing is under way and it is time.
 Result<Ok> Target::advance() {
   if (!maps_ready_ || batch_ || loads_missing_ != 0 || queue_.empty() || detaching_) return Ok{};
-  bool waits = std::any_of(queue_.begin(), queue_.end(), [](const auto &seen) { return seen.kernel.waiting != 0; });
+  bool waits =
+      std::any_of(queue_.begin(), queue_.end(), [](const auto &seen) { return seen.kernel.waiting != 0; });
   if (!waits && monotonic_ns() - last_kernel_ns_ < kGatherNs) return Ok{};
   return start_batch();
 }
@@ -184,7 +201,8 @@ Result<Ok> Target::start_batch() {
     auto scanned = images_.scan();
     if (!scanned) shared_.warn("process " + std::to_string(pid_) + ": " + scanned.error().message);
   }
-  batch_ = make_batch(std::exchange(queue_, {}), images_, context_->compute_major, context_->compute_minor, shared_);
+  batch_ = make_batch(std::exchange(queue_, {}), images_, context_->compute_major, context_->compute_minor,
+                      shared_);
   return continue_batch();
 }
 
@@ -213,7 +231,8 @@ Result<Ok> Target::continue_batch() {
   size_t kernels = batch.unprobed.size();
   for (const auto &group : batch.groups) kernels += group.kernels.size();
   session::Writer writer;
-  writer.put(session::Load{context_->context, static_cast<uint32_t>(batch.groups.size()), static_cast<uint32_t>(kernels)});
+  writer.put(session::Load{context_->context, static_cast<uint32_t>(batch.groups.size()),
+                           static_cast<uint32_t>(kernels)});
   loads_missing_ = batch.groups.size();
   loading_ = std::move(batch.groups);
   return send(Kind::load, writer, file.get());
@@ -222,7 +241,8 @@ Result<Ok> Target::continue_batch() {
 // Puts the kernel and its sites into the snapshot file's tables, and notes which programs matched.
 void Target::name_sites(const std::string &name, const ptx::Plan &plan) {
   uint32_t id = shared_.patcher.kernel_id(name);
-  auto kernel = std::find_if(plan.kernels.begin(), plan.kernels.end(), [&](const auto &k) { return k.name == name; });
+  auto kernel =
+      std::find_if(plan.kernels.begin(), plan.kernels.end(), [&](const auto &k) { return k.name == name; });
   auto added = file_->add_kernel(id, name, ptx::demangle_short(name));
   if (!added) shared_.warn(added.error().message);
   for (const auto &site : kernel->sites) {
@@ -234,8 +254,10 @@ void Target::name_sites(const std::string &name, const ptx::Plan &plan) {
 
 Result<Ok> Target::on_globals(const session::Packet &packet) {
   TRY(auto globals, session::parse_with_array<session::Globals>(packet));
-  if (!batch_ || globals.values.size() != wanted_.names.size()) return Error{"globals: not what was asked for"};
-  for (size_t i = 0; i < wanted_.names.size(); i++) globals_[wanted_.module][wanted_.names[i]] = globals.values[i];
+  if (!batch_ || globals.values.size() != wanted_.names.size())
+    return Error{"globals: not what was asked for"};
+  for (size_t i = 0; i < wanted_.names.size(); i++)
+    globals_[wanted_.module][wanted_.names[i]] = globals.values[i];
   return continue_batch();
 }
 
@@ -284,7 +306,8 @@ Result<Ok> Target::on_snapshot_done(const session::Packet &packet) {
   if (done.ok) snapshot_time_ns_ = done.time_ns;
   final_snapshot_ = final_snapshot_ || (done.final && done.ok);
   TRY([[maybe_unused]] auto ended, file_->end_update(snapshot_time_ns_, final_snapshot_));
-  finish_snapshots(done.ok ? Result<uint64_t>(done.time_ns) : Result<uint64_t>(Error{"the copy from the GPU failed"}));
+  finish_snapshots(done.ok ? Result<uint64_t>(done.time_ns)
+                           : Result<uint64_t>(Error{"the copy from the GPU failed"}));
   return drain_printk();
 }
 
@@ -345,7 +368,8 @@ Result<Ok> Target::drain_printk() {
     }
     tail = batch.tail;
     if (batch.dropped > printk_dropped_)
-      shared_.warn("process " + std::to_string(pid_) + ": bpf_printk: " + std::to_string(batch.dropped) + " lines dropped so far");
+      shared_.warn("process " + std::to_string(pid_) + ": bpf_printk: " + std::to_string(batch.dropped) +
+                   " lines dropped so far");
     printk_dropped_ = batch.dropped;
   }
   return Ok{};
@@ -360,8 +384,11 @@ Result<Ok> Target::start_detach() {
 Result<Ok> Target::on_detached(const session::Packet &packet) {
   TRY(auto detached, session::parse<session::Detached>(packet));
   detached_ = true;
-  if (!detached.drained) shared_.warn("process " + std::to_string(pid_) + ": a probed kernel still runs; its last counts are missing");
-  shared_.verbose("process " + std::to_string(pid_) + ": detached after " + std::to_string(detached.launches_probed) + " probed launches");
+  if (!detached.drained)
+    shared_.warn("process " + std::to_string(pid_) +
+                 ": a probed kernel still runs; its last counts are missing");
+  shared_.verbose("process " + std::to_string(pid_) + ": detached after " +
+                  std::to_string(detached.launches_probed) + " probed launches");
   return Ok{};
 }
 
@@ -375,8 +402,10 @@ void Target::on_disconnect() {
   snapshot_in_flight_ = false;
   finish_snapshots(Error{"the target ended"});
   if (final_snapshot_ || detached_) return;
-  std::string age = snapshot_time_ns_ == 0 ? "no data was copied from it"
-                                           : "its maps are " + std::to_string((monotonic_ns() - snapshot_time_ns_) / 1'000'000) + " ms old";
+  std::string age =
+      snapshot_time_ns_ == 0
+          ? "no data was copied from it"
+          : "its maps are " + std::to_string((monotonic_ns() - snapshot_time_ns_) / 1'000'000) + " ms old";
   shared_.warn("process " + std::to_string(pid_) + " ended without a last snapshot: " + age);
 }
 

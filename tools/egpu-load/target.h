@@ -81,15 +81,18 @@ class Target {
   bool maps_ready_ = false;
 
   Images images_;
-  std::vector<SeenKernel> queue_;              // kernels that wait for a batch
+  std::vector<SeenKernel> queue_;  // kernels that wait for a batch
   uint64_t last_kernel_ns_ = 0;
-  std::optional<Batch> batch_;                 // the batch in work
-  std::vector<Group> loading_;                 // by module index of the load in flight
+  std::optional<Batch> batch_;  // the batch in work
+  std::vector<Group> loading_;  // by module index of the load in flight
   size_t loads_missing_ = 0;
-  struct { uint64_t module = 0; std::vector<std::string> names; } wanted_;  // globals asked for
+  struct {
+    uint64_t module = 0;
+    std::vector<std::string> names;
+  } wanted_;                                                     // globals asked for
   std::map<uint64_t, std::map<std::string, uint64_t>> globals_;  // by module
 
-  std::map<size_t, uint64_t> printk_tails_;    // next position, by ring's map index
+  std::map<size_t, uint64_t> printk_tails_;  // next position, by ring's map index
   uint64_t printk_dropped_ = 0;
   std::vector<SnapshotDone> snapshot_waiters_;
   bool snapshot_in_flight_ = false, final_snapshot_ = false;
