@@ -12,6 +12,7 @@
 
 #include "egpu/near_name.h"
 #include "lib/loader/map/snapshot_file.h"
+#include "lib/loader/session/channel.h"
 #include "lib/loader/session/control.h"
 #include "lib/loader/session/runtime_dir.h"
 #include "tools/common/cli.h"
@@ -42,6 +43,11 @@ Result<Session> open_session(pid_t pid, const std::string &path) {
   auto btf = map::Btf::parse(snapshot.btf);
   if (!btf) return std::move(btf).error().in(path);
   return Session{pid, std::move(snapshot), *std::move(btf)};
+}
+
+// A session may end at any moment, also between finding it and reading its file.
+bool has_ended(const session::Live &session) {
+  return !session::socket_is_listening(session::control_path(session.directory));
 }
 
 void report_age(const Session &session, bool is_fresh, bool verbose) {
@@ -105,11 +111,12 @@ Sessions open_sessions(const Options &options) {
       continue;
     }
     auto asked = session::ask(one.pid, "snapshot", kAskTimeoutMs);
+    if (!asked && has_ended(one)) continue;
     if (!asked) cli::warning("no fresh data: " + asked.error().message);
     for (const std::string &path : paths) {
       auto session = open_session(one.pid, path);
       if (!session) {
-        fail(session.error().message);
+        if (!has_ended(one)) fail(session.error().message);
         continue;
       }
       report_age(*session, static_cast<bool>(asked), options.verbose);

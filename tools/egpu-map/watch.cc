@@ -1,11 +1,11 @@
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <map>
 #include <thread>
 
 #include "lib/loader/map/layout.h"
-#include "lib/loader/session/runtime_dir.h"
 #include "tools/common/cli.h"
 #include "tools/egpu-map/commands.h"
 #include "tools/egpu-map/delta.h"
@@ -23,12 +23,9 @@ std::string as_picture(const std::string &text) {
   return out + "\033[J";
 }
 
-bool is_live(int pid) {
-  auto live = session::live_sessions();
-  if (!live) return false;
-  for (const auto &session : *live)
-    if (session.pid == pid) return true;
-  return false;
+bool has_session(const Sessions &sessions, int pid) {
+  return std::any_of(sessions.live.begin(), sessions.live.end(),
+                     [&](const Session &s) { return s.pid == pid; });
 }
 
 }  // namespace
@@ -38,12 +35,12 @@ int watch(const Options &options, const std::string &name, double interval_s, un
   std::map<size_t, print::View> before;  // by position among the chosen
   int pid = 0;
   for (unsigned round = 1;; round++) {
-    if (pid != 0 && !is_live(pid)) {
+    auto sessions = pid == 0 ? need_sessions(options) : open_sessions(options);
+    if (!sessions) return cli::kFailed;
+    if (pid != 0 && sessions->failures == 0 && !has_session(*sessions, pid)) {
       cli::note("the session of process " + std::to_string(pid) + " has ended");
       return cli::kOk;
     }
-    auto sessions = need_sessions(options);
-    if (!sessions) return cli::kFailed;
     auto chosen = choose(*sessions, name);
     if (chosen.empty()) return cli::kFailed;
     pid = chosen.front().session->pid;
