@@ -14,17 +14,17 @@
 
 namespace egpu::agent {
 
-constinit char attach_path[108] = {};
-
 namespace {
 
-std::atomic<bool> busy{false};
+std::atomic<bool> busy{false};     // a thread has the agent
+std::atomic<bool> pending{false};  // attach_path waits for the agent
+constinit char attach_path[108] = {};
 
 // A child has our hooks in its memory but no thread of ours, and the session's socket is its parent's.
 void in_forked_child() {
   process.active.store(false);
   epoch.fetch_add(1);
-  close_session();
+  drop_session();
   // The agent in the child cannot be used again: its thread's state was lost half-way.
 }
 
@@ -50,7 +50,18 @@ void warn_on_stderr(const char *path, const char *why) {
 }  // namespace
 
 void register_exit_handler() { atexit(at_exit); }
-void become_idle() { busy.store(false); }
+
+bool take_attach(char *path) {
+  if (!pending.load()) return false;
+  strcpy(path, attach_path);
+  pending.store(false);
+  return true;
+}
+
+bool next_attach() {
+  busy.store(false);
+  return pending.load() && begin();
+}
 
 }  // namespace egpu::agent
 
@@ -75,7 +86,7 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjection(void) 
   epoch.fetch_add(1);
   remove_hooks();
   close_session();
-  become_idle();
+  if (next_attach()) start_thread("egpu-agent", run_attached, nullptr);
   return 1;
 }
 
@@ -83,16 +94,13 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjection(void) 
 // included, is done on the agent's own thread. 0: the thread runs.
 extern "C" __attribute__((visibility("default"))) int egpu_agent_attach(const char *socket_path) {
   if (!socket_path || strlen(socket_path) >= sizeof attach_path) return EINVAL;
-  // The last session's thread may be between its last packet and its end.
-  constexpr int kTries = 200;
-  constexpr uint64_t kTryNs = 1000 * 1000;
-  int tries = 0;
-  while (!begin()) {
-    if (++tries == kTries) return EBUSY;
-    sleep_ns(kTryNs);
-  }
+  if (process.active || pending) return EBUSY;
   strcpy(attach_path, socket_path);
+  pending.store(true);
+  // The last session's thread may still be ending it; then it takes this one over.
+  if (!begin()) return 0;
   if (start_thread("egpu-agent", run_attached, nullptr)) return 0;
-  become_idle();
+  pending.store(false);
+  next_attach();
   return EAGAIN;
 }

@@ -15,10 +15,11 @@ void *run_attached(void *);
 /// hello, entries, hooks_ready. Null if the hooks are in place, else what went wrong.
 const char *handshake(session::Mode mode);
 
-/// The agent is free for the next session.
-void become_idle();
+/// Ends this thread's session for good. True: an attach came while it was ending, and this thread
+/// serves it next.
+bool next_attach();
 
-/// Path that run_attached connects to.
-extern char attach_path[108];
+/// The path that egpu_agent_attach was called with; room for 108 bytes. False: none waits.
+bool take_attach(char *path);
 
 }  // namespace egpu::agent

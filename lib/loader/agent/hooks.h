@@ -15,7 +15,8 @@
 #define EGPU_HOOKS(X)                                                                                     \
   /* launch.cc */                                                                                         \
   X(cuLaunchKernel)                                                                                       \
-  X(cuLaunchKernel_ptsz) X(cuLaunchKernelEx) X(cuLaunchKernelEx_ptsz) X(cuLaunchCooperativeKernel)        \
+  X(cuLaunchKernel_ptsz)                                                                                  \
+  X(cuLaunchKernelEx) X(cuLaunchKernelEx_ptsz) X(cuLaunchCooperativeKernel)                               \
       X(cuLaunchCooperativeKernel_ptsz) /* graph.cc */                                                    \
       X(cuGraphAddKernelNode) X(cuGraphAddKernelNode_v2) X(cuGraphKernelNodeSetParams)                    \
           X(cuGraphKernelNodeSetParams_v2) X(cuGraphKernelNodeGetParams) X(cuGraphKernelNodeGetParams_v2) \

@@ -70,7 +70,21 @@ bool connect_session(const char *path) {
 bool connected() { return session_socket >= 0; }
 int session_fd() { return session_socket; }
 
+// A Unix socket that is closed with packets unread gives its peer ECONNRESET instead of what we sent
+// last (unix(7), net/unix/af_unix.c). So: no more from us, read away what comes until the peer
+// closes, and give it up after a while.
 void close_session() {
+  constexpr uint64_t kLingerNs = 100 * 1000 * 1000;
+  int fd = session_socket;
+  if (fd < 0) return;
+  shutdown(fd, SHUT_WR);
+  Packet packet;
+  for (uint64_t deadline = now_ns() + kLingerNs; receive_packet(&packet, deadline);)
+    if (packet.fd >= 0) close(packet.fd);
+  drop_session();
+}
+
+void drop_session() {
   int fd = session_socket.exchange(-1);
   if (fd >= 0) close(fd);
 }

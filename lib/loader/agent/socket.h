@@ -19,7 +19,10 @@ bool connect_session(const char *path);
 bool connected();
 /// The descriptor for poll; -1 if not connected.
 int session_fd();
+/// Closes so that the peer gets all that was sent; may take a tenth of a second.
 void close_session();
+/// Closes at once.
+void drop_session();
 
 /// One packet whose payload is `fixed` and then `tail`. `fd` is attached, not closed.
 bool send_packet(session::Kind kind, const void *fixed, size_t fixed_bytes, const void *tail = nullptr,

@@ -155,12 +155,10 @@ bool serve() {
   }
 }
 
-void *run() {
+void run_session() {
   bool detached = serve();
   end_session(detached);
   close_session();
-  become_idle();
-  return nullptr;
 }
 
 }  // namespace
@@ -197,17 +195,26 @@ const char *handshake(session::Mode mode) {
   return install_hooks(hooks, fixed.count) ? nullptr : "no entry point could be hooked";
 }
 
-void *run_started(void *) { return run(); }
-
 void *run_attached(void *) {
-  if (connect_session(attach_path) && !handshake(session::kAttach)) return run();
-  // Never a word on the target's stderr: egpu-load sees the socket close.
-  process.active.store(false);
-  epoch.fetch_add(1);
-  remove_hooks();
-  close_session();
-  become_idle();
+  do {
+    char path[108];
+    if (!take_attach(path)) continue;
+    if (connect_session(path) && !handshake(session::kAttach)) {
+      run_session();
+      continue;
+    }
+    // Never a word on the target's stderr: egpu-load sees the socket close.
+    process.active.store(false);
+    epoch.fetch_add(1);
+    remove_hooks();
+    close_session();
+  } while (next_attach());
   return nullptr;
+}
+
+void *run_started(void *) {
+  run_session();
+  return next_attach() ? run_attached(nullptr) : nullptr;
 }
 
 }  // namespace egpu::agent
