@@ -54,17 +54,21 @@ void poll_forever() {
   fail("poll returned", n);
 }
 
-void sleep_rounds() {
+void sleep_rounds(Kind kind, timespec length) {
+  uint64_t least =
+      static_cast<uint64_t>(length.tv_sec) * 1000000 + static_cast<uint64_t>(length.tv_nsec) / 1000;
   for (;;) {
-    timespec t = {0, 20 * 1000 * 1000};
+    timespec t = length;
     uint64_t begin = now_us();
     if (nanosleep(&t, nullptr) != 0) fail("nanosleep");
     uint64_t took = now_us() - begin;
-    if (took < 20000) fail("nanosleep was short", static_cast<long>(took));
+    if (took < least) fail("nanosleep was short", static_cast<long>(took));
     if (took > victim_shared->longest_sleep_us) victim_shared->longest_sleep_us = took;
-    done(kSleep);
+    done(kind);
   }
 }
+void short_sleeps() { sleep_rounds(kSleep, {0, 20 * 1000 * 1000}); }
+void long_sleeps() { sleep_rounds(kLongSleep, {1, 0}); }
 
 void *feed_eventfd(void *argument) {
   int fd = static_cast<int>(reinterpret_cast<intptr_t>(argument));
@@ -82,6 +86,7 @@ void epoll_rounds() {
   start(feed_eventfd, reinterpret_cast<void *>(static_cast<intptr_t>(events)));
   for (;;) {
     int n = epoll_wait(epoll, &e, 1, -1);
+    if (n < 0 && errno == EINTR && victim_shared->may_be_interrupted) continue;
     if (n != 1) fail("epoll_wait", n);
     uint64_t value;
     if (read(events, &value, 8) != 8 || value != 1) fail("eventfd read");
@@ -207,6 +212,7 @@ void sigwait_rounds() {
   for (int i = 0;; ++i) {
     siginfo_t info;
     int got = sigwaitinfo(&set, &info);
+    while (got < 0 && errno == EINTR && victim_shared->may_be_interrupted) got = sigwaitinfo(&set, &info);
     if (got != SIGRTMIN + 1) fail("sigwaitinfo", got);
     if (info.si_value.sival_int != i) fail("signal lost for sigwait", info.si_value.sival_int - i);
     done(kSigwait);
@@ -231,9 +237,9 @@ void handler_rounds() {
   for (;;) pause();
 }
 
-void (*const kBodies[kKinds])() = {poll_forever,   sleep_rounds,  epoll_rounds,  condition_rounds,
-                                   malloc_rounds,  vector_rounds, launch_rounds, read_rounds,
-                                   sigwait_rounds, handler_rounds};
+void (*const kBodies[kKinds])() = {poll_forever,   short_sleeps,   epoll_rounds,  condition_rounds,
+                                   malloc_rounds,  vector_rounds,  launch_rounds, read_rounds,
+                                   sigwait_rounds, handler_rounds, long_sleeps};
 
 void *run_kind(void *argument) {
   kBodies[reinterpret_cast<intptr_t>(argument)]();

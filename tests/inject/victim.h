@@ -14,10 +14,11 @@ enum Kind {
   kRead,       // blocking read of a pipe: never EINTR, no byte lost
   kSigwait,    // queued real-time signals by sigwaitinfo: none lost
   kHandler,    // queued real-time signals by a handler that mallocs nothing: none lost
+  kLongSleep,  // nanosleep of a second
   kKinds
 };
-constexpr const char *kKindNames[kKinds] = {"poll",   "sleep",  "epoll", "condition", "malloc",
-                                            "vector", "launch", "read",  "sigwait",   "handler"};
+constexpr const char *kKindNames[kKinds] = {"poll",   "sleep", "epoll",   "condition", "malloc",    "vector",
+                                            "launch", "read",  "sigwait", "handler",   "long_sleep"};
 
 struct Shared {
   uint64_t progress[kKinds];  // rounds done
@@ -25,6 +26,9 @@ struct Shared {
   uint64_t launch_address, trampoline, replacement;
   double noise;
   uint64_t longest_sleep_us;
+  // epoll_wait and sigwaitinfo may end with EINTR, as after SIGSTOP and SIGCONT (signal(7)): a tracer
+  // that is killed within the microseconds that it takes to put this right cannot help it.
+  uint32_t may_be_interrupted;
   uint32_t failed;
   char failure[200];
 };

@@ -91,4 +91,5 @@ class Victim {
   Shared *shared_;
 };
 
-inline std::vector<std::string> all_kinds() { return {std::begin(kKindNames), std::end(kKindNames)}; }
+// All but the slow one.
+inline std::vector<std::string> all_kinds() { return {std::begin(kKindNames), std::end(kKindNames) - 1}; }

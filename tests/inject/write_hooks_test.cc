@@ -83,14 +83,10 @@ TEST(WriteHooks, EveryLaunchIsCountedWhileHooked) {
   ASSERT_TRUE(written) << written.error().message;
   uint64_t after = attached.victim.progress(kLaunch);
   ::usleep(50000);
-  uint64_t hooked = attached.victim.shared().hooked_launches, done = attached.victim.progress(kLaunch);
-  // Counting begins between `before` and `after`, and the two numbers are read one after the other.
-  EXPECT_GE(done - before + 50000, hooked);
-  EXPECT_GE(hooked + 1, done > after + 50000 ? done - after - 50000 : 0);
   ::kill(attached.victim.pid(), SIGSTOP);
   ::usleep(20000);
-  hooked = attached.victim.shared().hooked_launches;
-  done = attached.victim.progress(kLaunch);
+  // Counting began between `before` and `after`; one launch may be under way.
+  uint64_t hooked = attached.victim.shared().hooked_launches, done = attached.victim.progress(kLaunch);
   ::kill(attached.victim.pid(), SIGCONT);
   EXPECT_LE(hooked, done - before + 1);
   EXPECT_GE(hooked, done - after);
@@ -129,6 +125,7 @@ TEST(WriteHooks, UndoesAllIfOneCannotBeWritten) {
 
 TEST(WriteHooks, TracerIsKilledAtAnyMoment) {
   Attached attached;
+  attached.victim.shared().may_be_interrupted = 1;
   auto memory = Memory::open(attached.victim.pid(), true);
   ASSERT_TRUE(memory);
   auto hook = relocate(attached.entry);
@@ -144,8 +141,9 @@ TEST(WriteHooks, TracerIsKilledAtAnyMoment) {
     ::usleep(static_cast<useconds_t>(::rand_r(&seed) % 3000));
     ::kill(tracer, SIGKILL);
     ::waitpid(tracer, nullptr, 0);
-    uint64_t now = *memory->get<uint64_t>(attached.entry.address);
-    ASSERT_TRUE(now == hook->original || now == hook->jump);
+    auto now = memory->get<uint64_t>(attached.entry.address);
+    ASSERT_TRUE(now) << attached.victim.shared().failure;
+    ASSERT_TRUE(*now == hook->original || *now == hook->jump);
     ASSERT_TRUE(memory->write(attached.entry.address, {reinterpret_cast<uint8_t *>(&hook->original), 8}));
   }
   ASSERT_TRUE(attached.victim.is_well());

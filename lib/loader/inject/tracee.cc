@@ -1,7 +1,6 @@
 #include "lib/loader/inject/tracee.h"
 
 #include <elf.h>
-#include <sched.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -14,6 +13,8 @@
 namespace egpu::inject {
 namespace {
 
+constexpr int kSpins = 50;
+constexpr useconds_t kPollUs = 20;
 constexpr size_t kMaxXstateBytes = 64 * 1024;
 
 Error ptrace_error(const char *what, pid_t tid) {
@@ -59,11 +60,9 @@ Stopped Tracee::wait(Clock::time_point deadline) {
       return Stopped::ended;
     }
     if (Clock::now() > deadline) return Stopped::running;
-    // Stops come within microseconds; only a thread in a long remote call takes longer.
-    if (tries < 1000)
-      ::sched_yield();
-    else
-      ::usleep(100);
+    // Stops mostly come within microseconds. Yielding would hand a busy machine's processor away
+    // for milliseconds; a sleeper gets it back when its time comes.
+    if (tries > kSpins) ::usleep(kPollUs);
   }
   if (WIFEXITED(status) || WIFSIGNALED(status)) {
     attached_ = stopped_ = false;
@@ -72,10 +71,6 @@ Stopped Tracee::wait(Clock::time_point deadline) {
   stopped_ = true;
   if ((status >> 16) == PTRACE_EVENT_STOP) return Stopped::interrupted;
   if (WSTOPSIG(status) == (SIGTRAP | 0x80)) return Stopped::syscall;
-  siginfo_t info;
-  if (WSTOPSIG(status) == SIGTRAP && ::ptrace(PTRACE_GETSIGINFO, tid_, nullptr, &info) == 0 &&
-      info.si_code == TRAP_TRACE)
-    return Stopped::step;
   signal_ = WSTOPSIG(status);
   return Stopped::signal;
 }
@@ -85,7 +80,7 @@ Stopped Tracee::stop(Clock::time_point deadline) {
   if (stopped_ && !resume(PTRACE_CONT)) return Stopped::ended;
   for (;;) {
     Stopped how = wait(deadline);
-    if (how != Stopped::signal && how != Stopped::syscall && how != Stopped::step) return how;
+    if (how != Stopped::signal && how != Stopped::syscall) return how;
     keep_system_call(*this);
     if (!resume(PTRACE_CONT)) return Stopped::ended;
   }

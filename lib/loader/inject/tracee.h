@@ -25,7 +25,6 @@ enum class Stopped {
   interrupted,  // by us, before it returns to user code (or a group stop)
   syscall,      // entering or leaving a system call
   signal,       // a signal is about to be delivered; kept in the Tracee
-  step,         // after PTRACE_SINGLESTEP
   ended,
   running,  // not stopped before the deadline
 };
@@ -48,13 +47,12 @@ class Tracee {
   /// Interrupts and waits until it is `interrupted`. A running thread's signals that come before
   /// are passed on; for a thread that is stopped already, no user code runs in between.
   Stopped stop(Clock::time_point deadline);
-  /// PTRACE_CONT, PTRACE_SYSCALL or PTRACE_SINGLESTEP; passes on a kept signal.
+  /// PTRACE_CONT or PTRACE_SYSCALL; passes on a kept signal.
   Result<Ok> resume(__ptrace_request how);
   /// Lets it go on for good; passes on a kept signal. Waits for a stop if it runs.
   void detach();
   int kept_signal() const { return signal_; }
   void drop_signal() { signal_ = 0; }
-  void keep_signal(int signal) { signal_ = signal; }
 
   Result<Registers> registers() const;
   Result<Ok> set_registers(const Registers &registers) const;

@@ -17,7 +17,7 @@ using session::EntryPoint;
 using session::Hook;
 
 constexpr auto kStopLimit = std::chrono::seconds(2);
-constexpr int kMaxSteps = 16;
+constexpr int kMaxMoves = 1000;
 
 // All threads of a process, stopped. Released when destroyed.
 class StoppedProcess {
@@ -42,9 +42,12 @@ class StoppedProcess {
         process.threads_.push_back(*std::move(tracee));
         found = true;
       }
-      for (size_t i = first; i < process.threads_.size(); ++i)
+      for (size_t i = first; i < process.threads_.size(); ++i) {
         if (process.threads_[i].wait(deadline) == Stopped::running)
           return Error{"thread " + std::to_string(process.threads_[i].tid()) + ": does not stop"};
+        // At once, so that only a kill of ours within microseconds could show in the target.
+        if (process.threads_[i].is_stopped()) keep_system_call(process.threads_[i]);
+      }
     }
     if (process.threads_.empty()) return Error{"process " + std::to_string(pid) + ": no such process"};
     return process;
@@ -53,11 +56,8 @@ class StoppedProcess {
   std::vector<Tracee> &threads() { return threads_; }
 
   void release() {
-    for (Tracee &thread : threads_) {
-      if (!thread.is_stopped()) continue;
-      keep_system_call(thread);
-      thread.detach();
-    }
+    for (Tracee &thread : threads_)
+      if (thread.is_stopped()) thread.detach();
     threads_.clear();
   }
 
@@ -72,31 +72,20 @@ bool is_inside(uint64_t rip, const std::vector<EntryPoint> &entries, const std::
   return false;
 }
 
-// Runs the thread on, an instruction at a time, until it is in none of the entries.
-Result<Ok> step_out(Tracee &thread, const std::vector<EntryPoint> &entries, const std::vector<Hook> &hooks) {
-  if (!thread.is_stopped()) return Ok{};
-  TRY(Registers registers, thread.registers());
-  if (!is_inside(registers.rip, entries, hooks)) return Ok{};
-  TRY(uint64_t mask, thread.signal_mask());
-  // A signal about to be delivered must wait as well; it is passed on at the release.
-  TRY([[maybe_unused]] auto blocked, thread.set_signal_mask(~uint64_t{0}));
-  int signal = thread.kept_signal();
-  thread.drop_signal();
-  Result<Ok> result = Ok{};
-  for (int i = 0; i < kMaxSteps; ++i) {
-    if (auto resumed = thread.resume(PTRACE_SINGLESTEP); !resumed) return resumed;
-    Stopped how = thread.wait(Clock::now() + kStopLimit);
-    if (how == Stopped::ended) return Ok{};
-    if (how == Stopped::running) return Error{"thread " + std::to_string(thread.tid()) + ": does not stop"};
-    auto now = thread.registers();
-    if (!now) return std::move(now).error();
-    if (!is_inside(now->rip, entries, hooks)) break;
-    if (i == kMaxSteps - 1)
-      result = Error{"thread " + std::to_string(thread.tid()) + ": stays inside an entry point"};
+// Lets the thread run for a moment, until it stops outside of all entries. Not by single steps: the
+// trap flag would outlive us if we were killed, and kill the thread.
+Result<Ok> move_out(Tracee &thread, const std::vector<EntryPoint> &entries, const std::vector<Hook> &hooks) {
+  for (int i = 0; i < kMaxMoves && thread.is_stopped(); ++i) {
+    TRY(Registers registers, thread.registers());
+    if (!is_inside(registers.rip, entries, hooks)) return Ok{};
+    TRY([[maybe_unused]] auto resumed, thread.resume(PTRACE_CONT));
+    thread.interrupt();
+    if (thread.wait(Clock::now() + kStopLimit) == Stopped::running)
+      return Error{"thread " + std::to_string(thread.tid()) + ": does not stop"};
+    keep_system_call(thread);
   }
-  if (signal != 0) thread.keep_signal(signal);
-  TRY([[maybe_unused]] auto restored, thread.set_signal_mask(mask));
-  return result;
+  if (!thread.is_stopped()) return Ok{};  // it has ended
+  return Error{"thread " + std::to_string(thread.tid()) + ": stays inside an entry point"};
 }
 
 std::span<const uint8_t> bytes_of(const uint64_t &word) {
@@ -140,7 +129,7 @@ Result<StopTime> write_hooks(pid_t pid, const std::vector<EntryPoint> &entries, 
   auto count = static_cast<uint32_t>(process.threads().size());
   Result<Ok> done = Ok{};
   for (Tracee &thread : process.threads()) {
-    done = step_out(thread, entries, hooks);
+    done = move_out(thread, entries, hooks);
     if (!done) break;
   }
   if (done) done = write_all(memory, entries, hooks);

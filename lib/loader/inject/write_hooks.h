@@ -1,6 +1,6 @@
 // Stores the jumps at the driver's entry points of a running process (attach mode).
 //
-// All threads are stopped, those that stand inside the bytes to be replaced are stepped out, the
+// All threads are stopped, those that stand inside the bytes to be replaced are moved out, the
 // trampolines and then the jumps are written, and all go on. Nothing runs in the target for it.
 // A tracer that dies in between leaves whole hooks only: each jump is one 8-byte store, and its
 // trampoline is there before.
