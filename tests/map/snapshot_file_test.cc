@@ -87,6 +87,12 @@ TEST_F(SnapshotFileTest, WhatIsWrittenComesBack) {
   EXPECT_EQ(snapshot->maps[1].spec.initial, maps_[1].initial);
   EXPECT_EQ(std::memcmp(snapshot->maps[1].block.data(), maps_[1].initial.data(), 8), 0);
   EXPECT_EQ(snapshot->maps[2].block, content);
+  auto one = reader->read_one(2);
+  ASSERT_TRUE(one);
+  EXPECT_EQ(one->maps[2].block, content);
+  EXPECT_TRUE(one->maps[0].block.empty());
+  EXPECT_EQ(one->time_ns, 777u);
+  EXPECT_FALSE(reader->read_one(4));
   EXPECT_EQ(snapshot->kernels.at(3).printable, "vecadd(float*)");
   EXPECT_EQ(snapshot->kernels.at(3).mangled, "_Z6vecaddPf");
   EXPECT_EQ(snapshot->sites.at(11).where, "vecadd.cu:12");

@@ -203,14 +203,14 @@ Result<Ok> SnapshotFile::read_rows(Snapshot *snapshot) const {
   return Ok{};
 }
 
-Result<Ok> SnapshotFile::read_blocks(Snapshot *snapshot) const {
+Result<Ok> SnapshotFile::read_blocks(size_t first, size_t end, Snapshot *snapshot) const {
   auto deadline = std::chrono::steady_clock::now() + kUpdateTimeout;
   for (;;) {
     uint64_t facts[3], after = 0;  // sequence, time, final
     static_assert(offsetof(FileHeader, is_final) == offsetof(FileHeader, sequence) + 16);
     TRY(std::ignore, read_at(fd_, offsetof(FileHeader, sequence), facts, sizeof facts));
     if (facts[0] % 2 == 0) {
-      for (size_t i = 0; i < blocks_.size(); i++) {
+      for (size_t i = first; i < end; i++) {
         std::vector<uint8_t> &block = snapshot->maps[i].block;
         block.resize(blocks_[i].size_bytes);
         TRY(std::ignore, read_at(fd_, blocks_[i].file_offset, block.data(), block.size()));
@@ -228,12 +228,21 @@ Result<Ok> SnapshotFile::read_blocks(Snapshot *snapshot) const {
 }
 
 Result<Snapshot> SnapshotFile::read(bool with_blocks) const {
+  return read_range(0, with_blocks ? blocks_.size() : 0);
+}
+
+Result<Snapshot> SnapshotFile::read_one(size_t map) const {
+  if (map >= blocks_.size()) return error("has no map " + std::to_string(map));
+  return read_range(map, map + 1);
+}
+
+Result<Snapshot> SnapshotFile::read_range(size_t first, size_t end) const {
   Snapshot snapshot;
   snapshot.session = session_, snapshot.btf = btf_;
   for (size_t i = 0; i < maps_.size(); i++) snapshot.maps.push_back({maps_[i], blocks_[i].shard_count, {}});
   Result<Ok> done = Ok{};
-  if (with_blocks) {
-    done = read_blocks(&snapshot);
+  if (first < end) {
+    done = read_blocks(first, end, &snapshot);
   } else {
     uint64_t facts[2];
     done = read_at(fd_, offsetof(FileHeader, time_ns), facts, sizeof facts);

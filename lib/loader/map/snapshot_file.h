@@ -1,13 +1,13 @@
 // The file through which a session's map contents travel: agent -> file -> egpu-load and egpu-map.
 //
 // egpu-load creates it in the session's directory in /dev/shm (mode 0600) and hands its descriptor
-// to the agent, which maps it and copies each map's device block to the block's place, verbatim.
-// Readers copy out. Blocks are guarded by a sequence count (a seqlock): the copy that read()
-// returns lies between two updates.
+// to the agent, which copies each map's device block to the block's place, verbatim. Readers copy
+// out. Blocks are guarded by a sequence count (a seqlock): the copy that read() returns lies between
+// two updates.
 //
-// This class itself never maps the file: it uses pread and pwrite, so that a file that somebody
-// truncates gives an Error instead of a SIGBUS. Blocks are allocated when the file is created, so
-// that the agent, which does map it, cannot run into a full /dev/shm inside the target.
+// The file is never mapped here, but read and written with pread and pwrite, so that a file that
+// somebody truncates gives an Error instead of a SIGBUS. Blocks are allocated when the file is
+// created, so that a full /dev/shm is met there and not by the agent inside the target.
 //
 // One writer (egpu-load); any number of readers. What open() returns can be trusted: every offset,
 // length and shape in the file was checked.
@@ -60,13 +60,16 @@ class SnapshotFile {
 
   /// A consistent copy. `with_blocks` false leaves the blocks empty (for lists of names).
   Result<Snapshot> read(bool with_blocks = true) const;
+  /// The same with one map's block only, the others empty (the printk ring, which is read often).
+  Result<Snapshot> read_one(size_t map) const;
 
  private:
   SnapshotFile() = default;
   Result<Ok> load_header();
   Result<uint64_t> append_name(const std::string &name);
   Result<Ok> read_rows(Snapshot *snapshot) const;
-  Result<Ok> read_blocks(Snapshot *snapshot) const;
+  Result<Ok> read_blocks(size_t first, size_t end, Snapshot *snapshot) const;
+  Result<Snapshot> read_range(size_t first, size_t end) const;
   Error error(const std::string &cause) const { return {path_ + ": " + cause}; }
 
   int fd_ = -1;
