@@ -23,8 +23,8 @@ inline std::vector<uint8_t> compile_file(const std::string &path, const std::str
   int fd = mkstemp(out);
   if (fd < 0) return {};
   close(fd);
-  std::string command = "clang-19 -target bpf -mcpu=v3 -Wall " + flags + " -I" EGPU_SOURCE_DIR "/include -c -o " + out +
-                        " " + path;
+  std::string command = "clang-19 -target bpf -mcpu=v3 -Wall " + flags +
+                        " -I" EGPU_SOURCE_DIR "/include -c -o " + out + " " + path;
   std::vector<uint8_t> bytes;
   if (std::system(command.c_str()) == 0) bytes = read_bytes(out);
   unlink(out);
@@ -37,14 +37,16 @@ inline std::vector<uint8_t> compile_text(const std::string &text, const std::str
   int fd = mkstemps(source, 2);
   if (fd < 0) return {};
   close(fd);
-  std::ofstream(source) << "#include <egpu/vmgpu.h>\n#include <bpf/bpf_helpers.h>\n#include <egpu/gpu.bpf.h>\n#line 1\n"
-                        << text;
-  std::vector<uint8_t> bytes = compile_file(source, flags);
+  std::ofstream(source) << text;
+  std::vector<uint8_t> bytes = compile_file(
+      source, flags + " -include egpu/vmgpu.h -include bpf/bpf_helpers.h -include egpu/gpu.bpf.h");
   unlink(source);
   return bytes;
 }
 
-inline std::string probe_path(const std::string &name) { return EGPU_SOURCE_DIR "/probes/" + name + ".bpf.c"; }
+inline std::string probe_path(const std::string &name) {
+  return EGPU_SOURCE_DIR "/probes/" + name + ".bpf.c";
+}
 
 constexpr const char *kProbes[] = {"args", "blockdur", "diverge", "kcount", "launchlat", "memheat", "smload"};
 

@@ -1,10 +1,11 @@
+#include "lib/bpf2ptx/object/object.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstring>
 
 #include "clang.h"
-#include "lib/bpf2ptx/object/object.h"
 
 namespace egpu::bpf {
 namespace {
@@ -13,7 +14,8 @@ using testing::HasSubstr;
 using Constants = std::map<std::string, std::string>;
 
 const char *const kMap =
-    "struct { __uint(type, BPF_MAP_TYPE_HASH); __uint(max_entries, 8); __type(key, u32); __type(value, u64); } m "
+    "struct { __uint(type, BPF_MAP_TYPE_HASH); __uint(max_entries, 8); __type(key, u32); __type(value, u64); "
+    "} m "
     "SEC(\".maps\");\n";
 
 TEST(Object, reads_every_probe) {
@@ -94,7 +96,8 @@ TEST(Object, sets_constants) {
       {"static const volatile u16 c = 7;", "300", 2, 300},
   };
   for (const Row &row : table) {
-    auto elf = test::compile_text(std::string(row.declaration) + "\nSEC(\"gpu/entry\") int f(void *x) { return c; }\n");
+    auto elf = test::compile_text(std::string(row.declaration) +
+                                  "\nSEC(\"gpu/entry\") int f(void *x) { return c; }\n");
     auto object = read_object("t", elf, {{"c", row.value}});
     ASSERT_TRUE(object) << row.declaration << ": " << object.error().message;
     EXPECT_EQ(rodata(*object, 0, row.bytes), row.expected) << row.declaration;
@@ -103,7 +106,8 @@ TEST(Object, sets_constants) {
 
 TEST(Object, refuses_constants) {
   const std::string text =
-      "const volatile u8 small = 1; const volatile bool flag; const volatile __s8 sign; u64 counter; u64 started = 5;\n"
+      "const volatile u8 small = 1; const volatile bool flag; const volatile __s8 sign; u64 counter; u64 "
+      "started = 5;\n"
       "SEC(\"gpu/entry\") int f(void *x) { counter++; started++; return small + flag + sign; }\n";
   auto elf = test::compile_text(text);
   struct Row {
@@ -180,12 +184,15 @@ TEST(Object, refuses) {
       {"struct { __uint(type, 27); __uint(max_entries, 4096); } r SEC(\".maps\");\n" + program, "-O2 -g",
        "t: map 'r': map type RINGBUF is not supported yet"},
       {"struct { __uint(type, 2); __uint(max_entries, 4); __type(key, u64); __type(value, u64); } r "
-       "SEC(\".maps\");\n" + program,
+       "SEC(\".maps\");\n" +
+           program,
        "-O2 -g", "the key of an array must have 4 bytes"},
-      {"struct { __uint(type, 1); __type(key, u64); __type(value, u64); } r SEC(\".maps\");\n" + program, "-O2 -g",
-       "max_entries is 0"},
-      {"struct { __uint(type, 1); __uint(max_entries, 4); __uint(map_flags, 1024); __type(key, u64); __type(value, "
-       "u64); } r SEC(\".maps\");\n" + program,
+      {"struct { __uint(type, 1); __type(key, u64); __type(value, u64); } r SEC(\".maps\");\n" + program,
+       "-O2 -g", "max_entries is 0"},
+      {"struct { __uint(type, 1); __uint(max_entries, 4); __uint(map_flags, 1024); __type(key, u64); "
+       "__type(value, "
+       "u64); } r SEC(\".maps\");\n" +
+           program,
        "-O2 -g", "BPF_F_MMAPABLE is not supported yet"},
   };
   for (const Row &row : table) {
@@ -198,7 +205,8 @@ TEST(Object, refuses) {
 }
 
 TEST(Object, refuses_what_is_not_an_object) {
-  EXPECT_THAT(read_object("t", {}, {}).error().message, HasSubstr("t: not a usable BPF object: no ELF header"));
+  EXPECT_THAT(read_object("t", {}, {}).error().message,
+              HasSubstr("t: not a usable BPF object: no ELF header"));
   auto host = test::read_bytes("/proc/self/exe");
   EXPECT_THAT(read_object("t", host, {}).error().message, HasSubstr("another machine"));
 }

@@ -45,8 +45,8 @@ std::optional<int> App::parse_or_status(int argc, char **argv, int usage_status)
     return std::nullopt;
   } catch (const CLI::CallForHelp &) {
     std::fputs(help().c_str(), stdout);
-  } catch (const CLI::CallForVersion &call) {
-    std::printf("%s\n", call.what());
+  } catch (const CLI::CallForVersion &) {
+    std::printf("%s %s\n", tool_.c_str(), egpu::cli::version());
   } catch (const CLI::ParseError &wrong) {
     error(wrong.what());
     std::string near = near_option(*this, argc, argv);

@@ -107,8 +107,10 @@ Result<std::vector<uint8_t>> compile_probe(const std::string &path, const ProbeC
   if (!mkdtemp(directory)) return Error{std::string("/tmp: ") + std::strerror(errno)};
   std::string object = std::string(directory) + "/probe.bpf.o";
 
-  Command command{
-      {clang, "-target", "bpf", "-mcpu=v3", "-O" + std::to_string(options.opt_level), "-g", "-Wall"}};
+  Command command{{clang, "-target", "bpf", "-mcpu=v3", "-O" + std::to_string(options.opt_level), "-g",
+                   "-Wall",
+                   // Line information names the source as the user did, not by its full path.
+                   "-fdebug-compilation-dir=."}};
   auto add = [&](std::initializer_list<std::string> words) {
     command.words.insert(command.words.end(), words.begin(), words.end());
   };

@@ -22,14 +22,19 @@ struct Options {
 
 void add_options(cli::App &app, Options &options) {
   app.add_option("FILE", options.input, "C source, or an object of an earlier run (.o)")->required();
-  app.add_option("-o", options.output, "Output file; - for stdout (default: FILE's name with .o, .ll or .ptx)")
+  app.add_option("-o", options.output,
+                 "Output file; - for stdout (default: FILE's name with .o, .ll or .ptx)")
       ->type_name("FILE");
   app.add_option("--emit", options.emit, "What to write: obj, llvm or ptx (default obj)")
       ->type_name("KIND")
       ->check(CLI::IsMember({"obj", "llvm", "ptx"}));
   app.add_option("--arch", options.translate.arch, "Target of --emit=ptx (default sm_75)")->type_name("SM");
-  app.add_option("-I", options.compile.include_dirs, "Add an include directory")->type_name("DIR")->allow_extra_args(false);
-  app.add_option("-D", options.compile.defines, "Define a macro")->type_name("NAME[=VALUE]")->allow_extra_args(false);
+  app.add_option("-I", options.compile.include_dirs, "Add an include directory")
+      ->type_name("DIR")
+      ->allow_extra_args(false);
+  app.add_option("-D", options.compile.defines, "Define a macro")
+      ->type_name("NAME[=VALUE]")
+      ->allow_extra_args(false);
   app.add_option("-O", options.compile.opt_level, "Optimisation level, 1 or 2 (default 2)")
       ->type_name("LEVEL")
       ->check(CLI::Range(1, 2));
@@ -47,7 +52,9 @@ std::string default_output(const std::string &input, const std::string &extensio
   return name.substr(0, dot == 0 ? std::string::npos : dot) + extension;
 }
 
-std::string extension_of(const std::string &emit) { return emit == "obj" ? ".o" : emit == "llvm" ? ".ll" : ".ptx"; }
+std::string extension_of(const std::string &emit) {
+  return emit == "obj" ? ".o" : emit == "llvm" ? ".ll" : ".ptx";
+}
 
 bool is_object(const std::vector<uint8_t> &bytes) {
   return bytes.size() >= 4 && bytes[0] == 0x7f && bytes[1] == 'E' && bytes[2] == 'L' && bytes[3] == 'F';
@@ -58,7 +65,8 @@ Result<std::vector<uint8_t>> object_of(Options &options) {
   if (options.input.ends_with(".o")) return cli::read_file(options.input);
   if (auto bytes = cli::read_file(options.input); !bytes || is_object(*bytes)) return bytes;
   if (options.write_depfile) {
-    options.compile.depfile_target = options.output == "-" ? default_output(options.input, ".o") : options.output;
+    options.compile.depfile_target =
+        options.output == "-" ? default_output(options.input, ".o") : options.output;
     options.compile.depfile = default_output(options.compile.depfile_target, ".d");
     size_t slash = options.compile.depfile_target.rfind('/');
     if (slash != std::string::npos)

@@ -7,11 +7,16 @@ namespace {
 
 std::string type_name(map::Type type) {
   switch (type) {
-    case map::Type::hash: return "hash";
-    case map::Type::array: return "array";
-    case map::Type::percpu_hash: return "percpu_hash";
-    case map::Type::percpu_array: return "percpu_array";
-    case map::Type::ringbuf: return "ringbuf";
+    case map::Type::hash:
+      return "hash";
+    case map::Type::array:
+      return "array";
+    case map::Type::percpu_hash:
+      return "percpu_hash";
+    case map::Type::percpu_array:
+      return "percpu_array";
+    case map::Type::ringbuf:
+      return "ringbuf";
   }
   return "unknown";
 }
@@ -26,11 +31,14 @@ std::string copies(const MapSpec &map) {
   return map.summed ? "one copy per SM, summed" : map.sharded ? "one copy per SM" : "one copy";
 }
 
-size_t statements(const std::string &body) { return static_cast<size_t>(std::count(body.begin(), body.end(), ';')); }
+size_t statements(const std::string &body) {
+  return static_cast<size_t>(std::count(body.begin(), body.end(), ';'));
+}
 
 std::string program_line(const CompiledProgram &program) {
-  return "program " + program.name + ": " + program.event.section + ": " + std::to_string(program.insn_count) +
-         " eBPF instructions, " + std::to_string(statements(program.body)) + " PTX statements, " +
+  return "program " + program.name + ": " + program.event.section + ": " +
+         std::to_string(program.insn_count) + " eBPF instructions, " +
+         std::to_string(statements(program.body)) + " PTX statements, " +
          std::to_string(program.stack_bytes) + " stack bytes; reads " + joined(program.symbols) + "\n";
 }
 

@@ -17,7 +17,8 @@ std::string trimmed(const std::string &line) {
 }
 
 bool is_word(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$' || c == '%';
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$' ||
+         c == '%';
 }
 
 // Calls `use` with each identifier of the line.
@@ -35,7 +36,8 @@ std::vector<std::string> lines_of(const std::string &text) {
   std::vector<std::string> lines;
   for (size_t at = 0; at < text.size();) {
     size_t end = std::min(text.find('\n', at), text.size());
-    if (std::string line = trimmed(text.substr(at, end - at)); !line.empty()) lines.push_back(std::move(line));
+    if (std::string line = trimmed(text.substr(at, end - at)); !line.empty())
+      lines.push_back(std::move(line));
     at = end + 1;
   }
   return lines;
@@ -53,7 +55,8 @@ Result<std::vector<std::string>> function_statements(const std::string &ptx) {
     if (boundary) continue;
     if (open) {
       inside.push_back(std::move(line));
-    } else if (std::none_of(kHeader.begin(), kHeader.end(), [&](const char *h) { return line.starts_with(h); })) {
+    } else if (std::none_of(kHeader.begin(), kHeader.end(),
+                            [&](const char *h) { return line.starts_with(h); })) {
       return Error{"internal: the translated program needs a module-level declaration: " + line};
     }
   }
@@ -62,15 +65,16 @@ Result<std::vector<std::string>> function_statements(const std::string &ptx) {
 }
 
 // "atom.global.add.u64 %rd4, [%rd1], 1;" to "red.global.add.u64 [%rd1], 1;". There is no
-// red.exch and no red.cas. PTX ISA 9.0, 9.7.13.6 "red".
+// red.exch, no red.cas and no red.acq_rel. PTX ISA 9.0, 9.7.13.6 "red".
 void reduce_unused_atomics(std::vector<std::string> *lines) {
   std::map<std::string, int> uses;
   for (const std::string &line : *lines) for_words(line, [&](const std::string &word) { ++uses[word]; });
   for (std::string &line : *lines) {
-    if (!line.starts_with("atom.") || line.find(".exch") != std::string::npos || line.find(".cas") != std::string::npos)
+    if (!line.starts_with("atom.global.") || line.find(".exch") != std::string::npos ||
+        line.find(".cas") != std::string::npos)
       continue;
     size_t space = line.find_first_of(" \t"), comma = line.find(',');
-    if (space == std::string::npos || comma == std::string::npos || line.find("//") != std::string::npos) continue;
+    if (space == std::string::npos || comma == std::string::npos) continue;
     size_t start = line.find_first_not_of(" \t", space);
     if (uses[line.substr(start, comma - start)] != 1) continue;
     line = "red" + line.substr(4, space - 4) + " " + line.substr(line.find_first_not_of(" \t", comma + 1));
@@ -79,7 +83,8 @@ void reduce_unused_atomics(std::vector<std::string> *lines) {
 
 size_t local_bytes(const std::string &line) {
   size_t bracket = line.rfind('[');
-  return line.starts_with(".local") && bracket != std::string::npos ? std::stoul(line.substr(bracket + 1)) : 0;
+  return line.starts_with(".local") && bracket != std::string::npos ? std::stoul(line.substr(bracket + 1))
+                                                                    : 0;
 }
 
 }  // namespace

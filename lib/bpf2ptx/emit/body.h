@@ -11,7 +11,7 @@ struct Body {
   std::string text;
   std::set<std::string> symbols;  // free symbols read or written
   bool writes_cookie = false;
-  size_t stack_bytes = 0;         // of .local memory
+  size_t stack_bytes = 0;  // of .local memory
 };
 
 /// `ptx` is a module with the one function `prog`. `ret` becomes a branch to the body's end,

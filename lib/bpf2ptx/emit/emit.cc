@@ -32,11 +32,15 @@ constexpr const char *kTriple = "nvptx64-nvidia-cuda";
 
 // No loop idioms (memset calls), no switch tables, no vectorizers: see emit.h.
 constexpr const char *kPasses =
-    "function(sroa<modify-cfg>,early-cse<memssa>,simplifycfg,instcombine,jump-threading,correlated-propagation,"
-    "simplifycfg,reassociate,loop-mssa(loop-rotate,licm),simplifycfg,instcombine,loop(indvars,loop-deletion,"
-    "loop-unroll-full),sroa<modify-cfg>,gvn,sccp,bdce,instcombine,jump-threading,correlated-propagation,dse,adce,"
-    "simplifycfg,instcombine,sink,lower-switch)";
-constexpr const char *kFewPasses = "function(sroa<modify-cfg>,simplifycfg,instcombine,adce,lower-switch)";
+    "function(sroa<modify-cfg>,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,jump-threading,"
+    "correlated-propagation,"
+    "simplifycfg,reassociate,loop-mssa(loop-rotate,licm),simplifycfg,instcombine<no-verify-fixpoint>,loop("
+    "indvars,loop-deletion,"
+    "loop-unroll-full),sroa<modify-cfg>,gvn,sccp,bdce,instcombine<no-verify-fixpoint>,jump-threading,"
+    "correlated-propagation,dse,adce,"
+    "simplifycfg,instcombine<no-verify-fixpoint>,sink,lower-switch)";
+constexpr const char *kFewPasses =
+    "function(sroa<modify-cfg>,simplifycfg,instcombine<no-verify-fixpoint>,adce,lower-switch)";
 
 // What LLVM 19 can emit for, newest last; PTX versions are the oldest that know the target.
 struct ArchRow {
@@ -53,7 +57,8 @@ Result<int> arch_number(const std::string &arch) {
   if (!arch.starts_with("sm_")) return bad;
   std::string digits = arch.substr(3);
   if (!digits.empty() && (digits.back() == 'a' || digits.back() == 'f')) digits.pop_back();
-  if (digits.size() < 2 || digits.size() > 3 || digits.find_first_not_of("0123456789") != std::string::npos) return bad;
+  if (digits.size() < 2 || digits.size() > 3 || digits.find_first_not_of("0123456789") != std::string::npos)
+    return bad;
   int number = std::stoi(digits);
   if (number < 75 || number > 121) return bad;
   return number;

@@ -1,6 +1,7 @@
 #include "lib/bpf2ptx/lower/builder.h"
 
 #include <llvm/IR/InlineAsm.h>
+#include <llvm/IR/MDBuilder.h>
 
 #include <algorithm>
 #include <bit>
@@ -13,31 +14,33 @@ using llvm::Value;
 
 Builder::Builder(llvm::Function *function) : llvm::IRBuilder<>(function->getContext()), function_(function) {}
 
-namespace {
-
-// A call of inline PTX that reads and writes nothing but its operands.
-Value *pure(Builder &b, const std::string &text, const char *constraints, Type *result) {
-  auto *assembly = llvm::InlineAsm::get(llvm::FunctionType::get(result, false), text, constraints, false);
-  llvm::CallInst *call = b.CreateCall(assembly);
+// Read once, at the start of the function; LLVM's sink pass moves the read to where it is used.
+Value *Builder::pure(const std::string &name, const char *move, const char *constraints, Type *result) {
+  Value *&value = reads_[name];
+  if (value) return value;
+  auto *assembly = llvm::InlineAsm::get(llvm::FunctionType::get(result, false),
+                                        std::string(move) + " $0, " + name + ";", constraints, false);
+  llvm::BasicBlock &entry = function_->getEntryBlock();
+  llvm::CallInst *call = llvm::IRBuilder<>(&entry, entry.getTerminator()->getIterator()).CreateCall(assembly);
   call->setDoesNotAccessMemory();
   call->setDoesNotThrow();
   call->addFnAttr(llvm::Attribute::WillReturn);
-  call->addFnAttr(llvm::Attribute::Speculatable);
-  return call;
+  return value = call;
 }
 
-}  // namespace
+Value *Builder::symbol32(const std::string &name) { return pure(name, "mov.b32", "=r", getInt32Ty()); }
+Value *Builder::symbol64(const std::string &name) { return pure(name, "mov.b64", "=l", getInt64Ty()); }
+Value *Builder::special32(const std::string &name) { return pure(name, "mov.u32", "=r", getInt32Ty()); }
 
-Value *Builder::symbol32(const std::string &name) {
-  return pure(*this, "mov.b32 $0, " + name + ";", "=r", getInt32Ty());
-}
+Value *Builder::low_symbol(const std::string &name) { return pure(name, "cvt.u32.u64", "=r", getInt32Ty()); }
 
-Value *Builder::symbol64(const std::string &name) {
-  return pure(*this, "mov.b64 $0, " + name + ";", "=l", getInt64Ty());
-}
-
-Value *Builder::special32(const std::string &name) {
-  return pure(*this, "mov.u32 $0, " + name + ";", "=r", getInt32Ty());
+Value *Builder::map_base(int index) {
+  Value *base = symbol64("egpu_map_" + std::to_string(index));
+  // All 64-bit numbers from 1 on.
+  llvm::MDBuilder metadata(getContext());
+  llvm::cast<llvm::CallInst>(base)->setMetadata(llvm::LLVMContext::MD_range,
+                                                metadata.createRange(llvm::APInt(64, 1), llvm::APInt(64, 0)));
+  return base;
 }
 
 Value *Builder::ptx(const std::string &text, const std::string &constraints, Type *result,
@@ -86,7 +89,9 @@ void Builder::store_integer(Value *pointer, Value *value, uint64_t size_bytes, u
   }
 }
 
-llvm::BasicBlock *Builder::block(const char *name) { return llvm::BasicBlock::Create(getContext(), name, function_); }
+llvm::BasicBlock *Builder::block(const char *name) {
+  return llvm::BasicBlock::Create(getContext(), name, function_);
+}
 
 void Builder::flow_into(llvm::BasicBlock *block) {
   CreateBr(block);

@@ -4,6 +4,7 @@
 #include <llvm/IR/IRBuilder.h>
 
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -18,10 +19,16 @@ class Builder : public llvm::IRBuilder<> {
   llvm::Value *i32(uint64_t value) { return getInt32(static_cast<uint32_t>(value)); }
   llvm::Value *i64(uint64_t value) { return getInt64(value); }
 
-  /// The value of a free symbol of the body ABI, .b32 or .b64. Reads nothing, so that LLVM may
-  /// move or drop it.
+  /// The value of a free symbol of the body ABI, .b32 or .b64. It touches no memory, so that
+  /// LLVM may move or drop it. The function's first block must have been left.
   llvm::Value *symbol32(const std::string &name);
   llvm::Value *symbol64(const std::string &name);
+
+  /// The low 32 bits of a .b64 symbol.
+  llvm::Value *low_symbol(const std::string &name);
+
+  /// The address of map `index`'s block, known not to be 0.
+  llvm::Value *map_base(int index);
 
   /// A special register that does not change while the program runs: "%smid".
   llvm::Value *special32(const std::string &name);
@@ -46,7 +53,10 @@ class Builder : public llvm::IRBuilder<> {
   llvm::AllocaInst *local(llvm::Type *type, const char *name, uint64_t align = 8);
 
  private:
+  llvm::Value *pure(const std::string &name, const char *move, const char *constraints, llvm::Type *result);
+
   llvm::Function *function_;
+  std::map<std::string, llvm::Value *> reads_;
 };
 
 /// The key or value that a helper's argument points to: its bytes, wherever they are.

@@ -91,8 +91,8 @@ Value *Translator::cookie(int) { return b_.i64(kCookiePointer); }
 // slots[0]: 0; slots[i]: [2^(i-1), 2^i); the last one takes all that is larger (gpu.bpf.h).
 Value *Translator::log2_slot(int) {
   Value *zeros = b_.CreateBinaryIntrinsic(llvm::Intrinsic::ctlz, get(Reg{1}), b_.getFalse());
-  Value *slot = b_.CreateSub(b_.i64(64), zeros);
-  return b_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, slot, b_.i64(63));
+  Value *slot = b_.CreateSub(b_.i32(64), b_.CreateTrunc(zeros, b_.getInt32Ty()));
+  return b_.CreateZExt(b_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, slot, b_.i32(63)), b_.getInt64Ty());
 }
 
 // bpf_loop(count, callback, context, flags): the callback in a counted loop, until it

@@ -19,9 +19,20 @@ using llvm::Value;
 
 namespace {
 
-constexpr uint64_t kAny = 0, kNoExist = 1, kExist = 2;  // BPF_ANY, BPF_NOEXIST, BPF_EXIST
-constexpr uint32_t kMaxSpins = 1u << 20;                // looks at a busy slot before giving up
-constexpr uint64_t kMaxUnrolledBytes = 128;             // of a value's copy; a loop beyond
+constexpr uint64_t kNoExist = 1, kExist = 2;  // BPF_NOEXIST, BPF_EXIST
+constexpr uint64_t kMaxLooks = 1u << 20;      // at a busy slot before giving up
+constexpr uint64_t kMaxUnrolledBytes = 128;   // of a value's copy; a loop beyond
+
+// A walk ends when its budget is spent: by kMaxLooks looks at busy slots, or by one round
+// through the table.
+struct Budget {
+  uint32_t total, move;
+};
+
+Budget walk_budget(uint64_t capacity) {
+  uint64_t total = std::max(kMaxLooks, capacity);
+  return {static_cast<uint32_t>(total), static_cast<uint32_t>(total / capacity)};
+}
 
 uint64_t alignment_of(uint64_t offset, uint64_t most) {
   return offset == 0 ? most : std::min(most, uint64_t{1} << std::countr_zero(offset));
@@ -29,23 +40,27 @@ uint64_t alignment_of(uint64_t offset, uint64_t most) {
 
 }  // namespace
 
-Value *MapCode::base() { return b_.symbol64("egpu_map_" + std::to_string(index_)); }
+Value *MapCode::base() { return b_.map_base(index_); }
+
+// Addresses do not wrap: LLVM then knows that the address of a value is not NULL.
+Value *MapCode::add(Value *address, Value *bytes) { return b_.CreateAdd(address, bytes, "", true); }
 
 Value *MapCode::shard_base() {
   if (!spec_.sharded) return base();
   Value *sm = b_.special32("%smid");
   Value *shard = b_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, sm, b_.symbol32("egpu_last_shard"));
-  Value *stride = b_.symbol64("egpu_stride_" + std::to_string(index_));
   // 32 bits hold most strides: one wide multiplication instead of three.
-  if (map::shard_bytes(spec_.shape) <= UINT32_MAX) stride = b_.CreateAnd(stride, b_.i64(UINT32_MAX));
-  return b_.CreateAdd(base(), b_.CreateMul(b_.CreateZExt(shard, b_.getInt64Ty()), stride));
+  std::string name = "egpu_stride_" + std::to_string(index_);
+  bool narrow = map::shard_bytes(spec_.shape) <= UINT32_MAX;
+  Value *stride = narrow ? b_.CreateZExt(b_.low_symbol(name), b_.getInt64Ty()) : b_.symbol64(name);
+  return add(base(), b_.CreateMul(b_.CreateZExt(shard, b_.getInt64Ty()), stride, "", true));
 }
 
-Value *MapCode::global_address(uint64_t offset) { return b_.CreateAdd(shard_base(), b_.i64(offset)); }
+Value *MapCode::global_address(uint64_t offset) { return add(shard_base(), b_.i64(offset)); }
 
 Value *MapCode::value_address(Value *slot) {
   Value *offset = b_.CreateMul(b_.CreateZExt(slot, b_.getInt64Ty()), b_.i64(map::value_stride(spec_.shape)));
-  return b_.CreateAdd(b_.CreateAdd(shard_base(), b_.i64(map::values_offset(spec_.shape))), offset);
+  return add(add(shard_base(), b_.i64(map::values_offset(spec_.shape))), offset);
 }
 
 Value *MapCode::lookup(const Bytes &key) {
@@ -103,7 +118,7 @@ Value *MapCode::hash_of(const std::vector<Value *> &words) {
 
 Value *MapCode::state_address(Value *slot) {
   Value *offset = b_.CreateShl(b_.CreateZExt(slot, b_.getInt64Ty()), 2);
-  return b_.CreateAdd(b_.CreateAdd(base(), b_.i64(map::hash_states_offset())), offset);
+  return add(add(base(), b_.i64(map::hash_states_offset())), offset);
 }
 
 // NVPTX cannot select acquire and release. PTX ISA 9.0, 9.7.9.8 "ld": .acquire needs sm_70.
@@ -123,7 +138,7 @@ Value *MapCode::add_in_order(Value *address, int32_t amount) {
 
 Value *MapCode::key_equals(Value *slot, const std::vector<Value *> &words) {
   Value *offset = b_.CreateMul(b_.CreateZExt(slot, b_.getInt64Ty()), b_.i64(map::key_stride(spec_.shape)));
-  Value *address = b_.CreateAdd(b_.CreateAdd(base(), b_.i64(map::hash_keys_offset(spec_.shape))), offset);
+  Value *address = add(add(base(), b_.i64(map::hash_keys_offset(spec_.shape))), offset);
   Value *pointer = b_.global_pointer(address);
   Value *difference = b_.i32(0);
   for (size_t i = 0; i < words.size(); ++i) {
@@ -137,7 +152,7 @@ Value *MapCode::key_equals(Value *slot, const std::vector<Value *> &words) {
 
 void MapCode::write_key(Value *slot, const std::vector<Value *> &words) {
   Value *offset = b_.CreateMul(b_.CreateZExt(slot, b_.getInt64Ty()), b_.i64(map::key_stride(spec_.shape)));
-  Value *address = b_.CreateAdd(b_.CreateAdd(base(), b_.i64(map::hash_keys_offset(spec_.shape))), offset);
+  Value *address = add(add(base(), b_.i64(map::hash_keys_offset(spec_.shape))), offset);
   for (size_t i = 0; i < words.size(); ++i)
     b_.CreateAlignedStore(words[i], b_.byte_offset(b_.global_pointer(address), 4 * i),
                           llvm::Align(alignment_of(4 * i, 8)));
@@ -146,7 +161,8 @@ void MapCode::write_key(Value *slot, const std::vector<Value *> &words) {
 // `fresh`: the value's memory is still zero, so zeros need not be stored.
 void MapCode::write_value(Value *slot, const Bytes &value, bool fresh) {
   uint64_t size = spec_.shape.value_size;
-  if (fresh && value.constant && std::all_of(value.constant, value.constant + size, [](uint8_t c) { return c == 0; }))
+  if (fresh && value.constant &&
+      std::all_of(value.constant, value.constant + size, [](uint8_t c) { return c == 0; }))
     return;
   Value *target = b_.global_pointer(value_address(slot));
   uint64_t unrolled = value.constant || size <= kMaxUnrolledBytes ? size : size % 8;
@@ -171,7 +187,7 @@ void MapCode::write_value(Value *slot, const Bytes &value, bool fresh) {
 }
 
 void MapCode::count_dropped() {
-  Value *address = b_.CreateAdd(base(), b_.i64(offsetof(map::HashHeader, dropped)));
+  Value *address = add(base(), b_.i64(offsetof(map::HashHeader, dropped)));
   b_.CreateAtomicRMW(llvm::AtomicRMWInst::Add, b_.global_pointer(address), b_.i32(1), llvm::Align(4),
                      llvm::AtomicOrdering::Monotonic);
 }
@@ -180,17 +196,16 @@ Value *MapCode::hash_lookup(const Bytes &key) {
   std::vector<Value *> words = key_words(key);
   Value *hash = hash_of(words);
   auto mask = static_cast<uint32_t>(map::hash_capacity(spec_.shape) - 1);
+  Budget budget = walk_budget(map::hash_capacity(spec_.shape));
   Value *tag = b_.CreateAnd(hash, b_.i32(~map::kSlotStateMask));
   Value *first = b_.CreateAnd(hash, b_.i32(mask));
   BasicBlock *before = b_.GetInsertBlock(), *look = b_.block("look"), *compare = b_.block("look.compare"),
-             *other = b_.block("look.other"), *again = b_.block("look.again"), *found = b_.block("look.found"),
-             *done = b_.block("look.done");
+             *other = b_.block("look.other"), *again = b_.block("look.again"),
+             *found = b_.block("look.found"), *done = b_.block("look.done");
   b_.flow_into(look);
-  PHINode *slot = b_.CreatePHI(b_.getInt32Ty(), 2), *steps = b_.CreatePHI(b_.getInt32Ty(), 2),
-          *spins = b_.CreatePHI(b_.getInt32Ty(), 2);
+  PHINode *slot = b_.CreatePHI(b_.getInt32Ty(), 2), *spent = b_.CreatePHI(b_.getInt32Ty(), 2);
   slot->addIncoming(first, before);
-  steps->addIncoming(b_.i32(0), before);
-  spins->addIncoming(b_.i32(0), before);
+  spent->addIncoming(b_.i32(0), before);
   Value *state = load_acquire(state_address(slot));
   b_.CreateCondBr(b_.CreateICmpEQ(state, b_.CreateOr(tag, b_.i32(map::kSlotFull))), compare, other);
 
@@ -205,15 +220,13 @@ Value *MapCode::hash_lookup(const Bytes &key) {
   Value *busy = b_.CreateICmpEQ(state, b_.CreateOr(tag, b_.i32(map::kSlotBusy)));
   Value *moved = b_.CreateAnd(b_.CreateAdd(slot, b_.i32(1)), b_.i32(mask));
   Value *next_slot = b_.CreateSelect(busy, slot, moved);
-  Value *next_steps = b_.CreateAdd(steps, b_.CreateZExt(b_.CreateNot(busy), b_.getInt32Ty()));
-  Value *next_spins = b_.CreateAdd(spins, b_.CreateZExt(busy, b_.getInt32Ty()));
-  Value *goes_on = b_.CreateAnd(b_.CreateICmpULE(next_steps, b_.i32(mask)),
-                                b_.CreateICmpULE(next_spins, b_.i32(kMaxSpins)));
+  Value *price = b_.CreateSelect(busy, b_.i32(1), b_.i32(budget.move));
+  Value *next_spent = b_.CreateAdd(spent, price);
+  Value *goes_on = b_.CreateICmpULT(next_spent, b_.i32(budget.total));
   b_.CreateCondBr(goes_on, again, done);
   b_.enter(again);
   slot->addIncoming(next_slot, again);
-  steps->addIncoming(next_steps, again);
-  spins->addIncoming(next_spins, again);
+  spent->addIncoming(next_spent, again);
   b_.CreateBr(look);
 
   b_.enter(found);
@@ -232,19 +245,20 @@ Value *MapCode::hash_update(const Bytes &key, const Bytes &value, Value *flags) 
   std::vector<Value *> words = key_words(key);
   Value *hash = hash_of(words);
   auto mask = static_cast<uint32_t>(map::hash_capacity(spec_.shape) - 1);
+  Budget budget = walk_budget(map::hash_capacity(spec_.shape));
   Value *tag = b_.CreateAnd(hash, b_.i32(~map::kSlotStateMask));
   Value *full = b_.CreateOr(tag, b_.i32(map::kSlotFull)), *busy = b_.CreateOr(tag, b_.i32(map::kSlotBusy));
   Value *first = b_.CreateAnd(hash, b_.i32(mask));
-  Value *count_address = b_.CreateAdd(base(), b_.i64(offsetof(map::HashHeader, count)));
+  Value *count_address = add(base(), b_.i64(offsetof(map::HashHeader, count)));
   Value *most = b_.i32(spec_.shape.max_entries);
   auto code = [&](int number) { return b_.i64(static_cast<uint64_t>(int64_t{number})); };
 
   BasicBlock *start = b_.block("put"), *look = b_.block("put.look"), *compare = b_.block("put.compare"),
              *exists = b_.block("put.exists"), *overwrite = b_.block("put.overwrite"),
-             *other = b_.block("put.other"), *empty = b_.block("put.empty"), *room = b_.block("put.room"), *crowded = b_.block("put.crowded"),
-             *take = b_.block("put.take"), *fill = b_.block("put.fill"), *give_back = b_.block("put.give_back"),
-             *pass = b_.block("put.pass"), *again = b_.block("put.again"), *refused = b_.block("put.refused"),
-             *done = b_.block("put.done");
+             *other = b_.block("put.other"), *empty = b_.block("put.empty"), *room = b_.block("put.room"),
+             *crowded = b_.block("put.crowded"), *take = b_.block("put.take"), *fill = b_.block("put.fill"),
+             *give_back = b_.block("put.give_back"), *pass = b_.block("put.pass"),
+             *again = b_.block("put.again"), *refused = b_.block("put.refused"), *done = b_.block("put.done");
   BasicBlock *before = b_.GetInsertBlock();
   b_.CreateCondBr(b_.CreateICmpULE(flags, b_.i64(kExist)), start, done);
   b_.enter(done);
@@ -253,11 +267,10 @@ Value *MapCode::hash_update(const Bytes &key, const Bytes &value, Value *flags) 
 
   b_.enter(start);
   b_.flow_into(look);
-  PHINode *slot = b_.CreatePHI(b_.getInt32Ty(), 2), *steps = b_.CreatePHI(b_.getInt32Ty(), 2),
-          *spins = b_.CreatePHI(b_.getInt32Ty(), 2), *mine = b_.CreatePHI(b_.getInt1Ty(), 2);
+  PHINode *slot = b_.CreatePHI(b_.getInt32Ty(), 2), *spent = b_.CreatePHI(b_.getInt32Ty(), 2),
+          *mine = b_.CreatePHI(b_.getInt1Ty(), 2);
   slot->addIncoming(first, start);
-  steps->addIncoming(b_.i32(0), start);
-  spins->addIncoming(b_.i32(0), start);
+  spent->addIncoming(b_.i32(0), start);
   mine->addIncoming(b_.getFalse(), start);
   Value *address = state_address(slot);
   Value *state = load_acquire(address);
@@ -289,8 +302,8 @@ Value *MapCode::hash_update(const Bytes &key, const Bytes &value, Value *flags) 
   b_.CreateCondBr(b_.CreateICmpEQ(since, b_.i32(map::kSlotEmpty)), refused, again);
   b_.enter(take);
   auto relaxed = llvm::AtomicOrdering::Monotonic;
-  Value *swapped = b_.CreateAtomicCmpXchg(b_.global_pointer(address), b_.i32(map::kSlotEmpty), busy, llvm::Align(4),
-                                          relaxed, relaxed);
+  Value *swapped = b_.CreateAtomicCmpXchg(b_.global_pointer(address), b_.i32(map::kSlotEmpty), busy,
+                                          llvm::Align(4), relaxed, relaxed);
   BasicBlock *taken = b_.block("put.taken");
   b_.CreateCondBr(b_.CreateExtractValue(swapped, 1), taken, again);
   b_.enter(taken);
@@ -313,24 +326,21 @@ Value *MapCode::hash_update(const Bytes &key, const Bytes &value, Value *flags) 
   Value *waits = b_.CreateICmpEQ(state, busy);
   Value *moved = b_.CreateAnd(b_.CreateAdd(slot, b_.i32(1)), b_.i32(mask));
   Value *next_slot = b_.CreateSelect(waits, slot, moved);
-  Value *next_steps = b_.CreateAdd(steps, b_.CreateZExt(b_.CreateNot(waits), b_.getInt32Ty()));
-  Value *next_spins = b_.CreateAdd(spins, b_.CreateZExt(waits, b_.getInt32Ty()));
-  Value *goes_on = b_.CreateAnd(b_.CreateICmpULE(next_steps, b_.i32(mask)),
-                                b_.CreateICmpULE(next_spins, b_.i32(kMaxSpins)));
+  Value *price = b_.CreateSelect(waits, b_.i32(1), b_.i32(budget.move));
+  Value *next_spent = b_.CreateAdd(spent, price);
+  Value *goes_on = b_.CreateICmpULT(next_spent, b_.i32(budget.total));
   b_.CreateCondBr(goes_on, again, refused);
 
   b_.enter(again);
-  PHINode *slot_again = b_.CreatePHI(b_.getInt32Ty(), 5), *steps_again = b_.CreatePHI(b_.getInt32Ty(), 5),
-          *spins_again = b_.CreatePHI(b_.getInt32Ty(), 5), *mine_again = b_.CreatePHI(b_.getInt1Ty(), 5);
+  PHINode *slot_again = b_.CreatePHI(b_.getInt32Ty(), 5), *spent_again = b_.CreatePHI(b_.getInt32Ty(), 5),
+          *mine_again = b_.CreatePHI(b_.getInt1Ty(), 5);
   for (BasicBlock *from : {crowded, take, filled, give_back, pass}) {
     slot_again->addIncoming(from == pass ? next_slot : slot, from);
-    steps_again->addIncoming(from == pass ? next_steps : steps, from);
-    spins_again->addIncoming(from == pass ? next_spins : spins, from);
+    spent_again->addIncoming(from == pass ? next_spent : spent, from);
     mine_again->addIncoming(from == filled ? static_cast<Value *>(b_.getTrue()) : mine, from);
   }
   slot->addIncoming(slot_again, again);
-  steps->addIncoming(steps_again, again);
-  spins->addIncoming(spins_again, again);
+  spent->addIncoming(spent_again, again);
   mine->addIncoming(mine_again, again);
   b_.CreateBr(look);
 

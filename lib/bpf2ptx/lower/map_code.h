@@ -25,8 +25,9 @@ class MapCode {
   llvm::Value *hash_lookup(const Bytes &key);
   llvm::Value *hash_update(const Bytes &key, const Bytes &value, llvm::Value *flags);
 
-  llvm::Value *base();             // i64 address of the map's block
-  llvm::Value *shard_base();       // the same plus this SM's copy
+  llvm::Value *add(llvm::Value *address, llvm::Value *bytes);
+  llvm::Value *base();        // i64 address of the map's block
+  llvm::Value *shard_base();  // the same plus this SM's copy
   llvm::Value *value_address(llvm::Value *slot);
   std::vector<llvm::Value *> key_words(const Bytes &key);
   llvm::Value *hash_of(const std::vector<llvm::Value *> &words);

@@ -20,13 +20,27 @@ struct FieldSource {
   bool special;  // a PTX special register, else a free symbol
 };
 constexpr FieldSource kFieldSources[] = {
-    {"grid_dim.x", "%nctaid.x", true},   {"grid_dim.y", "%nctaid.y", true},   {"grid_dim.z", "%nctaid.z", true},
-    {"block_dim.x", "%ntid.x", true},    {"block_dim.y", "%ntid.y", true},    {"block_dim.z", "%ntid.z", true},
-    {"block_idx.x", "%ctaid.x", true},   {"block_idx.y", "%ctaid.y", true},   {"block_idx.z", "%ctaid.z", true},
-    {"thread_idx.x", "%tid.x", true},    {"thread_idx.y", "%tid.y", true},    {"thread_idx.z", "%tid.z", true},
-    {"sm_id", "%smid", true},            {"lane_id", "%laneid", true},        {"active_mask", "egpu_active_mask", false},
-    {"kernel", "egpu_kernel", false},    {"site", "egpu_site", false},        {"launch_ns", "egpu_launch_ns", false},
-    {"addr", "egpu_addr", false},        {"size", "egpu_size", false},        {"taken_mask", "egpu_taken_mask", false},
+    {"grid_dim.x", "%nctaid.x", true},
+    {"grid_dim.y", "%nctaid.y", true},
+    {"grid_dim.z", "%nctaid.z", true},
+    {"block_dim.x", "%ntid.x", true},
+    {"block_dim.y", "%ntid.y", true},
+    {"block_dim.z", "%ntid.z", true},
+    {"block_idx.x", "%ctaid.x", true},
+    {"block_idx.y", "%ctaid.y", true},
+    {"block_idx.z", "%ctaid.z", true},
+    {"thread_idx.x", "%tid.x", true},
+    {"thread_idx.y", "%tid.y", true},
+    {"thread_idx.z", "%tid.z", true},
+    {"sm_id", "%smid", true},
+    {"lane_id", "%laneid", true},
+    {"active_mask", "egpu_active_mask", false},
+    {"kernel", "egpu_kernel", false},
+    {"site", "egpu_site", false},
+    {"launch_ns", "egpu_launch_ns", false},
+    {"addr", "egpu_addr", false},
+    {"size", "egpu_size", false},
+    {"taken_mask", "egpu_taken_mask", false},
 };
 
 }  // namespace
@@ -84,17 +98,19 @@ Value *Translator::load_ctx(int index, int64_t offset, int bytes) {
   bool special = false;
   for (const FieldSource &row : kFieldSources)
     if (name == row.field) source = row.source, special = row.special;
-  Value *value = special              ? b_.special32(source)
+  Value *value = special             ? b_.special32(source)
                  : field->bytes == 8 ? b_.symbol64(source)
-                                      : b_.symbol32(source);
+                                     : b_.symbol32(source);
   value = b_.CreateZExt(value, b_.getInt64Ty());
-  if (offset != field->offset) value = b_.CreateLShr(value, static_cast<uint64_t>(8 * (offset - field->offset)));
+  if (offset != field->offset)
+    value = b_.CreateLShr(value, static_cast<uint64_t>(8 * (offset - field->offset)));
   return b_.CreateTrunc(value, b_.getIntNTy(static_cast<unsigned>(8 * bytes)));
 }
 
 // Contents that never change: of a read-only map at a known offset.
 const uint8_t *Translator::constant_bytes(const Pointer &pointer, uint64_t size_bytes) const {
-  if (pointer.space != Space::map_value || pointer.map < 0 || !pointer.offset || *pointer.offset < 0) return nullptr;
+  if (pointer.space != Space::map_value || pointer.map < 0 || !pointer.offset || *pointer.offset < 0)
+    return nullptr;
   const MapSpec &map = object_.maps[static_cast<size_t>(pointer.map)];
   auto offset = static_cast<uint64_t>(*pointer.offset);
   if (!map.read_only || offset + size_bytes > map.initial.size()) return nullptr;
@@ -103,7 +119,9 @@ const uint8_t *Translator::constant_bytes(const Pointer &pointer, uint64_t size_
 
 Value *Translator::load_cookie() { return b_.ptx("mov.b64 $0, egpu_cookie;", "=l", b_.getInt64Ty()); }
 
-void Translator::store_cookie(Value *value) { b_.ptx("mov.b64 egpu_cookie, $0;", "l", b_.getVoidTy(), {value}); }
+void Translator::store_cookie(Value *value) {
+  b_.ptx("mov.b64 egpu_cookie, $0;", "l", b_.getVoidTy(), {value});
+}
 
 // An integer of `bytes` bytes.
 Value *Translator::load_memory(int index, Reg base, int64_t offset, int bytes) {
@@ -111,7 +129,8 @@ Value *Translator::load_memory(int index, Reg base, int64_t offset, int bytes) {
   auto size = static_cast<uint64_t>(bytes);
   llvm::Type *type = b_.getIntNTy(static_cast<unsigned>(8 * bytes));
   switch (memory.space) {
-    case Space::ctx: return load_ctx(index, memory.offset.value_or(0), bytes);
+    case Space::ctx:
+      return load_ctx(index, memory.offset.value_or(0), bytes);
     case Space::cookie: {
       auto shift = static_cast<uint64_t>(8 * memory.offset.value_or(0));
       return b_.CreateTrunc(b_.CreateLShr(load_cookie(), shift), type);
@@ -122,14 +141,18 @@ Value *Translator::load_memory(int index, Reg base, int64_t offset, int bytes) {
       return b_.load_integer(pointer, size, align);
     }
     case Space::map_value: {
-      if (const uint8_t *known = constant_bytes(memory, size)) return integer_of(b_, {nullptr, 1, known}, 0, size);
+      if (const uint8_t *known = constant_bytes(memory, size))
+        return integer_of(b_, {nullptr, 1, known}, 0, size);
       Value *pointer = b_.global_pointer(b_.CreateAdd(get(base), b_.i64(static_cast<uint64_t>(offset))));
       auto *load = b_.CreateAlignedLoad(type, pointer, llvm::Align(size));
       // Other SMs write maps: a relaxed load sees that, a weak one may come from an old L1 line.
-      if (!object_.maps[static_cast<size_t>(memory.map)].read_only) load->setAtomic(llvm::AtomicOrdering::Monotonic);
+      if (!object_.maps[static_cast<size_t>(memory.map)].read_only)
+        load->setAtomic(llvm::AtomicOrdering::Monotonic);
       return load;
     }
-    default: fail(index, "internal: load from unknown memory"); return llvm::ConstantInt::get(type, 0);
+    default:
+      fail(index, "internal: load from unknown memory");
+      return llvm::ConstantInt::get(type, 0);
   }
 }
 
@@ -156,7 +179,8 @@ void Translator::store_memory(int index, Reg base, int64_t offset, int bytes, Va
       b_.CreateAlignedStore(narrow, pointer, llvm::Align(size))->setAtomic(llvm::AtomicOrdering::Monotonic);
       return;
     }
-    default: fail(index, "internal: store to unknown memory");
+    default:
+      fail(index, "internal: store to unknown memory");
   }
 }
 
@@ -173,23 +197,34 @@ namespace {
 
 Value *combine(Builder &b, AtomicOp op, Value *old, Value *operand, Value *expected) {
   switch (op) {
-    case AtomicOp::add: return b.CreateAdd(old, operand);
-    case AtomicOp::or_: return b.CreateOr(old, operand);
-    case AtomicOp::and_: return b.CreateAnd(old, operand);
-    case AtomicOp::xor_: return b.CreateXor(old, operand);
-    case AtomicOp::xchg: return operand;
-    case AtomicOp::cmpxchg: return b.CreateSelect(b.CreateICmpEQ(old, expected), operand, old);
+    case AtomicOp::add:
+      return b.CreateAdd(old, operand);
+    case AtomicOp::or_:
+      return b.CreateOr(old, operand);
+    case AtomicOp::and_:
+      return b.CreateAnd(old, operand);
+    case AtomicOp::xor_:
+      return b.CreateXor(old, operand);
+    case AtomicOp::xchg:
+      return operand;
+    case AtomicOp::cmpxchg:
+      return b.CreateSelect(b.CreateICmpEQ(old, expected), operand, old);
   }
   return operand;
 }
 
 llvm::AtomicRMWInst::BinOp binary_op(AtomicOp op) {
   switch (op) {
-    case AtomicOp::add: return llvm::AtomicRMWInst::Add;
-    case AtomicOp::or_: return llvm::AtomicRMWInst::Or;
-    case AtomicOp::and_: return llvm::AtomicRMWInst::And;
-    case AtomicOp::xor_: return llvm::AtomicRMWInst::Xor;
-    default: return llvm::AtomicRMWInst::Xchg;
+    case AtomicOp::add:
+      return llvm::AtomicRMWInst::Add;
+    case AtomicOp::or_:
+      return llvm::AtomicRMWInst::Or;
+    case AtomicOp::and_:
+      return llvm::AtomicRMWInst::And;
+    case AtomicOp::xor_:
+      return llvm::AtomicRMWInst::Xor;
+    default:
+      return llvm::AtomicRMWInst::Xchg;
   }
 }
 
@@ -201,11 +236,13 @@ void Translator::operator_on(int index, const Atomic &op) {
   llvm::Type *type = b_.getIntNTy(8u * op.bytes);
   Value *operand = b_.CreateTrunc(get(op.src), type), *expected = b_.CreateTrunc(get(Reg{0}), type), *old;
   if (facts(index).memory.space == Space::map_value) {
-    Value *pointer = b_.global_pointer(b_.CreateAdd(get(op.base), b_.i64(static_cast<uint64_t>(int64_t{op.offset}))));
+    Value *pointer =
+        b_.global_pointer(b_.CreateAdd(get(op.base), b_.i64(static_cast<uint64_t>(int64_t{op.offset}))));
     auto relaxed = llvm::AtomicOrdering::Monotonic;
     llvm::Align align(op.bytes);
     if (op.op == AtomicOp::cmpxchg)
-      old = b_.CreateExtractValue(b_.CreateAtomicCmpXchg(pointer, expected, operand, align, relaxed, relaxed), 0);
+      old = b_.CreateExtractValue(b_.CreateAtomicCmpXchg(pointer, expected, operand, align, relaxed, relaxed),
+                                  0);
     else
       old = b_.CreateAtomicRMW(binary_op(op.op), pointer, operand, align, relaxed);
   } else {

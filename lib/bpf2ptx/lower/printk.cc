@@ -1,6 +1,6 @@
 // bpf_trace_printk: a record in the ring of the map "printk" (lib/loader/map/layout.h).
-#include <cerrno>
 #include <algorithm>
+#include <cerrno>
 #include <cstddef>
 
 #include "lib/bpf2ptx/lower/map_code.h"
@@ -46,8 +46,10 @@ Value *Translator::trace_printk(int index) {
     return b_.i64(0);
   }
   size_t ring = object_.maps.size() - 1;
-  Value *base = b_.symbol64("egpu_map_" + std::to_string(ring));
-  auto field = [&](Value *address, size_t offset) { return b_.global_pointer(b_.CreateAdd(address, b_.i64(offset))); };
+  Value *base = b_.map_base(static_cast<int>(ring));
+  auto field = [&](Value *address, size_t offset) {
+    return b_.global_pointer(b_.CreateAdd(address, b_.i64(offset)));
+  };
   auto relaxed = llvm::AtomicOrdering::Monotonic;
   auto load = [&](size_t offset) {
     auto *word = b_.CreateAlignedLoad(b_.getInt64Ty(), field(base, offset), llvm::Align(8));
@@ -55,8 +57,9 @@ Value *Translator::trace_printk(int index) {
     return word;
   };
 
-  BasicBlock *try_block = b_.block("print.try"), *take = b_.block("print.take"), *write = b_.block("print.write"),
-             *dropped = b_.block("print.dropped"), *done = b_.block("print.done");
+  BasicBlock *try_block = b_.block("print.try"), *take = b_.block("print.take"),
+             *write = b_.block("print.write"), *dropped = b_.block("print.dropped"),
+             *done = b_.block("print.done");
   b_.flow_into(try_block);
   Value *head = load(offsetof(map::PrintkHeader, head)), *tail = load(offsetof(map::PrintkHeader, tail));
   uint64_t capacity = object_.maps[ring].shape.max_entries;
@@ -82,7 +85,8 @@ Value *Translator::trace_printk(int index) {
   for (uint32_t i = 0; i < count; ++i)
     store(offsetof(map::PrintkRecord, arguments) + 8 * i, get(Reg{static_cast<uint8_t>(3 + i)}), 8);
   b_.ptx("st.release.gpu.global.u64 [$0], $1;", "l,l", b_.getVoidTy(),
-         {b_.CreateAdd(record, b_.i64(offsetof(map::PrintkRecord, sequence))), b_.CreateAdd(head, b_.i64(1))}, true);
+         {b_.CreateAdd(record, b_.i64(offsetof(map::PrintkRecord, sequence))), b_.CreateAdd(head, b_.i64(1))},
+         true);
   b_.CreateBr(done);
 
   b_.enter(dropped);

@@ -13,11 +13,13 @@ struct Use {
 // What one instruction does to the values of maps.
 void note_use(const Insn &insn, const InsnFacts &facts, std::vector<Use> *uses) {
   auto use_of = [&](const Pointer &pointer) -> Use * {
-    return pointer.space == Space::map_value && pointer.map >= 0 ? &(*uses)[static_cast<size_t>(pointer.map)] : nullptr;
+    return pointer.space == Space::map_value && pointer.map >= 0 ? &(*uses)[static_cast<size_t>(pointer.map)]
+                                                                 : nullptr;
   };
   if (const auto *atomic = std::get_if<Atomic>(&insn.op)) {
     bool result = atomic->fetch && facts.result_used;
-    if (Use *use = use_of(facts.memory)) (atomic->op == AtomicOp::add && !result ? use->added : use->other) = true;
+    if (Use *use = use_of(facts.memory))
+      (atomic->op == AtomicOp::add && !result ? use->added : use->other) = true;
   } else if (std::holds_alternative<Load>(insn.op) || std::holds_alternative<Store>(insn.op)) {
     if (Use *use = use_of(facts.memory)) use->other = true;
   } else if (const auto *call = std::get_if<CallHelper>(&insn.op)) {

@@ -21,16 +21,18 @@ std::string diagnostic(const Program &program, int index, const std::string &tex
   size_t column = line.column > 0 ? line.column - 1 : 0;
   std::string pad;
   for (size_t i = 0; i < column; ++i) pad += i < line.text.size() && line.text[i] == '\t' ? '\t' : ' ';
-  return line.file + ":" + std::to_string(line.line) + ":" + std::to_string(line.column) + ": error: " + text + "\n" +
-         line.text + "\n" + pad + "^";
+  return line.file + ":" + std::to_string(line.line) + ":" + std::to_string(line.column) +
+         ": error: " + text + "\n" + line.text + "\n" + pad + "^";
 }
 
 }  // namespace
 
-Translator::Translator(const Program &program, const Object &object, const Facts &facts, llvm::Function *function)
+Translator::Translator(const Program &program, const Object &object, const Facts &facts,
+                       llvm::Function *function)
     : program_(program), object_(object), facts_(facts), b_(function), variable_frames_(kMaxFrames + 1) {
   auto note = [&](const Pointer &pointer) {
-    if (pointer.space == Space::stack && !pointer.offset && pointer.frame < static_cast<int>(variable_frames_.size()))
+    if (pointer.space == Space::stack && !pointer.offset &&
+        pointer.frame < static_cast<int>(variable_frames_.size()))
       variable_frames_[static_cast<size_t>(pointer.frame)] = true;
   };
   for (const InsnFacts &row : facts.insns) {
@@ -96,9 +98,7 @@ llvm::BasicBlock *Translator::block_of(int index) {
   return block;
 }
 
-Value *Translator::get(Reg reg) {
-  return b_.CreateLoad(b_.getInt64Ty(), stack_.back().registers[reg.n]);
-}
+Value *Translator::get(Reg reg) { return b_.CreateLoad(b_.getInt64Ty(), stack_.back().registers[reg.n]); }
 
 Value *Translator::get(const Operand &operand) {
   if (const auto *imm = std::get_if<Imm>(&operand)) return b_.i64(static_cast<uint64_t>(int64_t{imm->value}));
@@ -144,38 +144,60 @@ Value *divide(Builder &b, AluOp op, Value *n, Value *d, bool nonzero) {
 
 Value *compute(Builder &b, AluOp op, Value *a, Value *s, bool divisor_nonzero) {
   // Shifts use the low 5 or 6 bits of the distance.
-  Value *distance = b.CreateAnd(s, llvm::ConstantInt::get(s->getType(), s->getType()->getIntegerBitWidth() - 1));
+  Value *distance =
+      b.CreateAnd(s, llvm::ConstantInt::get(s->getType(), s->getType()->getIntegerBitWidth() - 1));
   switch (op) {
-    case AluOp::add: return b.CreateAdd(a, s);
-    case AluOp::sub: return b.CreateSub(a, s);
-    case AluOp::mul: return b.CreateMul(a, s);
-    case AluOp::or_: return b.CreateOr(a, s);
-    case AluOp::and_: return b.CreateAnd(a, s);
-    case AluOp::xor_: return b.CreateXor(a, s);
-    case AluOp::lsh: return b.CreateShl(a, distance);
-    case AluOp::rsh: return b.CreateLShr(a, distance);
-    case AluOp::arsh: return b.CreateAShr(a, distance);
+    case AluOp::add:
+      return b.CreateAdd(a, s);
+    case AluOp::sub:
+      return b.CreateSub(a, s);
+    case AluOp::mul:
+      return b.CreateMul(a, s);
+    case AluOp::or_:
+      return b.CreateOr(a, s);
+    case AluOp::and_:
+      return b.CreateAnd(a, s);
+    case AluOp::xor_:
+      return b.CreateXor(a, s);
+    case AluOp::lsh:
+      return b.CreateShl(a, distance);
+    case AluOp::rsh:
+      return b.CreateLShr(a, distance);
+    case AluOp::arsh:
+      return b.CreateAShr(a, distance);
     case AluOp::div:
     case AluOp::sdiv:
     case AluOp::mod:
-    case AluOp::smod: return divide(b, op, a, s, divisor_nonzero);
+    case AluOp::smod:
+      return divide(b, op, a, s, divisor_nonzero);
   }
   return a;
 }
 
 Value *compare(Builder &b, CmpOp op, Value *a, Value *s) {
   switch (op) {
-    case CmpOp::eq: return b.CreateICmpEQ(a, s);
-    case CmpOp::ne: return b.CreateICmpNE(a, s);
-    case CmpOp::gt: return b.CreateICmpUGT(a, s);
-    case CmpOp::ge: return b.CreateICmpUGE(a, s);
-    case CmpOp::lt: return b.CreateICmpULT(a, s);
-    case CmpOp::le: return b.CreateICmpULE(a, s);
-    case CmpOp::sgt: return b.CreateICmpSGT(a, s);
-    case CmpOp::sge: return b.CreateICmpSGE(a, s);
-    case CmpOp::slt: return b.CreateICmpSLT(a, s);
-    case CmpOp::sle: return b.CreateICmpSLE(a, s);
-    case CmpOp::set: return b.CreateICmpNE(b.CreateAnd(a, s), llvm::ConstantInt::get(a->getType(), 0));
+    case CmpOp::eq:
+      return b.CreateICmpEQ(a, s);
+    case CmpOp::ne:
+      return b.CreateICmpNE(a, s);
+    case CmpOp::gt:
+      return b.CreateICmpUGT(a, s);
+    case CmpOp::ge:
+      return b.CreateICmpUGE(a, s);
+    case CmpOp::lt:
+      return b.CreateICmpULT(a, s);
+    case CmpOp::le:
+      return b.CreateICmpULE(a, s);
+    case CmpOp::sgt:
+      return b.CreateICmpSGT(a, s);
+    case CmpOp::sge:
+      return b.CreateICmpSGE(a, s);
+    case CmpOp::slt:
+      return b.CreateICmpSLT(a, s);
+    case CmpOp::sle:
+      return b.CreateICmpSLE(a, s);
+    case CmpOp::set:
+      return b.CreateICmpNE(b.CreateAnd(a, s), llvm::ConstantInt::get(a->getType(), 0));
   }
   return b.getFalse();
 }
@@ -209,7 +231,8 @@ void Translator::operator_on(int, const Mov &op) {
 
 void Translator::operator_on(int, const Endian &op) {
   Value *value = b_.CreateTrunc(get(op.dst), b_.getIntNTy(op.bits));
-  if (op.op != EndianOp::to_le) value = b_.CreateUnaryIntrinsic(llvm::Intrinsic::bswap, value);  // GPUs are little endian
+  if (op.op != EndianOp::to_le)
+    value = b_.CreateUnaryIntrinsic(llvm::Intrinsic::bswap, value);  // GPUs are little endian
   set(op.dst, b_.CreateZExt(value, b_.getInt64Ty()));
 }
 
@@ -221,7 +244,9 @@ void Translator::operator_on(int, const LoadMapValue &op) {
   set(op.dst, MapCode(b_, object_.maps[static_cast<size_t>(op.map)], op.map).global_address(op.offset));
 }
 
-void Translator::operator_on(int, const LoadFunction &op) { set(op.dst, b_.i64(static_cast<uint64_t>(op.target))); }
+void Translator::operator_on(int, const LoadFunction &op) {
+  set(op.dst, b_.i64(static_cast<uint64_t>(op.target)));
+}
 
 void Translator::operator_on(int, const Jump &op) { b_.CreateBr(block_of(op.target)); }
 

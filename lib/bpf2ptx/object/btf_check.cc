@@ -21,16 +21,34 @@ uint32_t kind_of(const btf_type &t) { return BTF_INFO_KIND(t.info); }
 bool extra_bytes(const btf_type &t, uint64_t *bytes) {
   uint64_t count = BTF_INFO_VLEN(t.info);
   switch (kind_of(t)) {
-    case BTF_KIND_INT: *bytes = 4; return true;
-    case BTF_KIND_ARRAY: *bytes = sizeof(btf_array); return true;
+    case BTF_KIND_INT:
+      *bytes = 4;
+      return true;
+    case BTF_KIND_ARRAY:
+      *bytes = sizeof(btf_array);
+      return true;
     case BTF_KIND_STRUCT:
-    case BTF_KIND_UNION: *bytes = count * sizeof(btf_member); return true;
-    case BTF_KIND_ENUM: *bytes = count * sizeof(btf_enum); return true;
-    case BTF_KIND_ENUM64: *bytes = count * sizeof(btf_enum64); return true;
-    case BTF_KIND_FUNC_PROTO: *bytes = count * sizeof(btf_param); return true;
-    case BTF_KIND_DATASEC: *bytes = count * sizeof(btf_var_secinfo); return true;
-    case BTF_KIND_VAR: *bytes = sizeof(btf_var); return true;
-    case BTF_KIND_DECL_TAG: *bytes = sizeof(btf_decl_tag); return true;
+    case BTF_KIND_UNION:
+      *bytes = count * sizeof(btf_member);
+      return true;
+    case BTF_KIND_ENUM:
+      *bytes = count * sizeof(btf_enum);
+      return true;
+    case BTF_KIND_ENUM64:
+      *bytes = count * sizeof(btf_enum64);
+      return true;
+    case BTF_KIND_FUNC_PROTO:
+      *bytes = count * sizeof(btf_param);
+      return true;
+    case BTF_KIND_DATASEC:
+      *bytes = count * sizeof(btf_var_secinfo);
+      return true;
+    case BTF_KIND_VAR:
+      *bytes = sizeof(btf_var);
+      return true;
+    case BTF_KIND_DECL_TAG:
+      *bytes = sizeof(btf_decl_tag);
+      return true;
     case BTF_KIND_PTR:
     case BTF_KIND_FWD:
     case BTF_KIND_TYPEDEF:
@@ -39,8 +57,11 @@ bool extra_bytes(const btf_type &t, uint64_t *bytes) {
     case BTF_KIND_RESTRICT:
     case BTF_KIND_FUNC:
     case BTF_KIND_FLOAT:
-    case BTF_KIND_TYPE_TAG: *bytes = 0; return true;
-    default: return false;
+    case BTF_KIND_TYPE_TAG:
+      *bytes = 0;
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -55,8 +76,10 @@ bool refers(uint32_t kind) {
     case BTF_KIND_FUNC_PROTO:
     case BTF_KIND_VAR:
     case BTF_KIND_DECL_TAG:
-    case BTF_KIND_TYPE_TAG: return true;
-    default: return false;
+    case BTF_KIND_TYPE_TAG:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -91,7 +114,8 @@ class Checker {
       if (!references_hold(records_[id]))
         return bad("type " + std::to_string(id) + " refers to a type or string that does not exist");
     for (size_t id = 1; id < records_.size(); ++id)
-      if (!chain_ends(static_cast<uint32_t>(id))) return bad("type " + std::to_string(id) + " contains itself");
+      if (!chain_ends(static_cast<uint32_t>(id)))
+        return bad("type " + std::to_string(id) + " contains itself");
     return Ok{};
   }
 
@@ -147,9 +171,14 @@ class Checker {
         case BTF_KIND_CONST:
         case BTF_KIND_RESTRICT:
         case BTF_KIND_TYPE_TAG:
-        case BTF_KIND_VAR: id = record.type.type; break;
-        case BTF_KIND_ARRAY: id = extra<btf_array>(record, 0).type; break;
-        default: return true;
+        case BTF_KIND_VAR:
+          id = record.type.type;
+          break;
+        case BTF_KIND_ARRAY:
+          id = extra<btf_array>(record, 0).type;
+          break;
+        default:
+          return true;
       }
     }
     return false;

@@ -34,7 +34,8 @@ std::map<std::string, Variable> read_variables(const btf *types) {
       variable.section = section_name;
       variable.type = btf__type_by_id(types, var->type);
       // 32: deeper chains are cycles.
-      for (int depth = 0; depth < 32 && variable.type && (btf_is_mod(variable.type) || btf_is_typedef(variable.type));
+      for (int depth = 0;
+           depth < 32 && variable.type && (btf_is_mod(variable.type) || btf_is_typedef(variable.type));
            ++depth) {
         variable.is_const |= btf_is_const(variable.type);
         variable.is_volatile |= btf_is_volatile(variable.type);
@@ -95,8 +96,8 @@ Result<uint64_t> parse_value(const std::string &text, const IntegerKind &kind) {
   uint64_t most = kind.is_bool ? 1 : kind.is_signed ? top - 1 : (top - 1) * 2 + 1;
   uint64_t least = kind.is_signed ? top : 0;  // magnitude of the smallest
   if (errno == ERANGE || magnitude > (negative ? least : most))
-    return Error{"'" + text + "' does not fit: the variable holds " + (least ? "-" + std::to_string(least) : "0") +
-                 " to " + std::to_string(most)};
+    return Error{"'" + text + "' does not fit: the variable holds " +
+                 (least ? "-" + std::to_string(least) : "0") + " to " + std::to_string(most)};
   return negative ? ~magnitude + 1 : magnitude;
 }
 
@@ -112,23 +113,27 @@ Result<Ok> apply_one(const std::string &name, const std::string &text, const Elf
                      std::vector<MapSpec> *maps) {
   std::map<std::string, Variable> variables = read_variables(types);
   auto found = variables.find(name);
-  auto settable = [](const Variable &v) { return v.section.starts_with(".rodata") && v.is_const && v.is_volatile; };
+  auto settable = [](const Variable &v) {
+    return v.section.starts_with(".rodata") && v.is_const && v.is_volatile;
+  };
   if (found == variables.end()) {
     std::vector<std::string> names;
     std::string listed;
     for (const auto &[known, variable] : variables)
       if (settable(variable)) names.push_back(known), listed += (listed.empty() ? "" : ", ") + known;
     std::string near = near_name(name, names);
-    return Error{"no such variable" + (!near.empty()    ? "; did you mean '" + near + "'?"
-                                       : listed.empty() ? std::string("; the object has no `const volatile` variable")
-                                                        : "; the object has " + listed)};
+    return Error{"no such variable" + (!near.empty() ? "; did you mean '" + near + "'?"
+                                       : listed.empty()
+                                           ? std::string("; the object has no `const volatile` variable")
+                                           : "; the object has " + listed)};
   }
   const Variable &variable = found->second;
   if (!settable(variable))
     return Error{"cannot be set, because it is in " + variable.section +
                  "; declare it `const volatile` to make it a constant that -s sets"};
   IntegerKind kind;
-  if (!integer_kind(variable.type, &kind)) return Error{"cannot be set, because it is not an integer, bool or enum"};
+  if (!integer_kind(variable.type, &kind))
+    return Error{"cannot be set, because it is not an integer, bool or enum"};
   uint64_t value = 0;
   if (!(btf_is_any_enum(variable.type) && enumerator(types, variable.type, text, &value))) {
     TRY(uint64_t parsed, parse_value(text, kind));
@@ -146,10 +151,11 @@ Result<Ok> apply_one(const std::string &name, const std::string &text, const Elf
 
 }  // namespace
 
-Result<Ok> apply_constants(const std::map<std::string, std::string> &constants, const ElfFile &file, const btf *types,
-                           std::vector<MapSpec> *maps) {
+Result<Ok> apply_constants(const std::map<std::string, std::string> &constants, const ElfFile &file,
+                           const btf *types, std::vector<MapSpec> *maps) {
   for (const auto &[name, text] : constants)
-    if (auto done = apply_one(name, text, file, types, maps); !done) return std::move(done).error().in("-s " + name);
+    if (auto done = apply_one(name, text, file, types, maps); !done)
+      return std::move(done).error().in("-s " + name);
   return Ok{};
 }
 

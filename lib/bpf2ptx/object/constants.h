@@ -14,7 +14,7 @@ namespace egpu::bpf {
 
 /// Writes the constants into the initial contents of the .rodata maps. Values are integers
 /// (decimal, 0x, 0), true and false, character-free; each is checked against the variable's type.
-Result<Ok> apply_constants(const std::map<std::string, std::string> &constants, const ElfFile &file, const btf *types,
-                           std::vector<MapSpec> *maps);
+Result<Ok> apply_constants(const std::map<std::string, std::string> &constants, const ElfFile &file,
+                           const btf *types, std::vector<MapSpec> *maps);
 
 }  // namespace egpu::bpf

@@ -42,7 +42,8 @@ Result<ElfFile> ElfFile::parse(const std::vector<uint8_t> &bytes) {
   if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB)
     return bad("not 64-bit little-endian ELF");
   if (header.e_machine != kMachineBpf)
-    return bad("made for another machine (ELF e_machine " + std::to_string(header.e_machine) + ", BPF is 247)");
+    return bad("made for another machine (ELF e_machine " + std::to_string(header.e_machine) +
+               ", BPF is 247)");
   if (header.e_type != ET_REL) return bad("not a relocatable object");
   if (header.e_shentsize != sizeof(Elf64_Shdr)) return bad("section header size");
   uint64_t table_bytes = uint64_t{header.e_shnum} * sizeof(Elf64_Shdr);
@@ -87,8 +88,9 @@ Result<ElfFile> ElfFile::parse(const std::vector<uint8_t> &bytes) {
       if (symbol.section >= file.sections_.size()) return bad("section of symbol '" + symbol.name + "'");
       symbol.value = raw.st_value;
       symbol.size_bytes = raw.st_size;
-      if (symbol.section != 0 && (symbol.value > file.sections_[symbol.section].size_bytes ||
-                                  symbol.size_bytes > file.sections_[symbol.section].size_bytes - symbol.value))
+      if (symbol.section != 0 &&
+          (symbol.value > file.sections_[symbol.section].size_bytes ||
+           symbol.size_bytes > file.sections_[symbol.section].size_bytes - symbol.value))
         return bad("symbol '" + symbol.name + "' lies outside its section");
       file.symbols_.push_back(std::move(symbol));
     }

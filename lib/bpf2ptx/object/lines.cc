@@ -35,7 +35,8 @@ class Locator {
       if (known.start_slot == start_slot) return Ok{};
     FunctionOrigin origin{symbol.name, start_slot, static_cast<int>(symbol.size_bytes / sizeof(RawInsn)),
                           symbol.section, symbol.value};
-    if (start_slot < 0 || origin.slots <= 0 || static_cast<size_t>(start_slot + origin.slots) > linked_.size())
+    if (start_slot < 0 || origin.slots <= 0 ||
+        static_cast<size_t>(start_slot + origin.slots) > linked_.size())
       return Error{"function '" + symbol.name + "' does not fit the linked code"};
     found_.push_back(origin);
     for (int i = 0; i < origin.slots; ++i) {
@@ -101,12 +102,19 @@ std::string string_of(const btf *types, uint32_t offset) {
   return text ? text : "";
 }
 
+// egpu-cc compiles with "." as the compilation directory.
+std::string file_name(const btf *types, uint32_t offset) {
+  std::string name = string_of(types, offset);
+  return name.starts_with("./") ? name.substr(2) : name;
+}
+
 }  // namespace
 
-Result<std::vector<FunctionOrigin>> locate(const ElfFile &file, const std::string &section, const std::string &program,
-                                           const std::vector<RawInsn> &linked) {
+Result<std::vector<FunctionOrigin>> locate(const ElfFile &file, const std::string &section,
+                                           const std::string &program, const std::vector<RawInsn> &linked) {
   for (const ElfSymbol &symbol : file.symbols()) {
-    if (symbol.type != STT_FUNC || symbol.name != program || file.sections()[symbol.section].name != section) continue;
+    if (symbol.type != STT_FUNC || symbol.name != program || file.sections()[symbol.section].name != section)
+      continue;
     if (!file.sections()[symbol.section].data) continue;
     Locator locator(file, linked);
     if (auto done = locator.add(symbol, 0); !done) return std::move(done).error();
@@ -142,8 +150,8 @@ Result<std::map<std::string, std::vector<LineRecord>>> read_lines(const ElfFile 
       ExtLine raw;
       std::memcpy(&raw, section.data + at, sizeof raw);
       records.push_back({raw.insn_off,
-                         {string_of(types, raw.file_name_off), string_of(types, raw.line_off), raw.line_col >> 10,
-                          raw.line_col & 0x3ff}});
+                         {file_name(types, raw.file_name_off), string_of(types, raw.line_off),
+                          raw.line_col >> 10, raw.line_col & 0x3ff}});
     }
     std::stable_sort(records.begin(), records.end(), [](auto &a, auto &b) { return a.offset < b.offset; });
   }

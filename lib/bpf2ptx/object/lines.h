@@ -22,12 +22,12 @@ struct FunctionOrigin {
   std::string name;
   int start_slot = 0, slots = 0;  // in the linked code
   uint32_t section = 0;
-  uint64_t offset = 0;            // bytes in that section
+  uint64_t offset = 0;  // bytes in that section
 };
 
 /// The functions of `linked`, ascending, first `program` itself.
-Result<std::vector<FunctionOrigin>> locate(const ElfFile &file, const std::string &section, const std::string &program,
-                                           const std::vector<RawInsn> &linked);
+Result<std::vector<FunctionOrigin>> locate(const ElfFile &file, const std::string &section,
+                                           const std::string &program, const std::vector<RawInsn> &linked);
 
 struct LineRecord {
   uint64_t offset;  // bytes in the section

@@ -63,7 +63,8 @@ std::string unit_of(const btf *types, const std::string &map_name) {
     if (!btf_is_decl_tag(tag) || btf_decl_tag(tag)->component_idx != -1) continue;
     const btf_type *var = btf__type_by_id(types, tag->type);
     std::string text = btf__name_by_offset(types, tag->name_off);
-    if (var && btf_is_var(var) && map_name == btf__name_by_offset(types, var->name_off) && text.starts_with("unit:"))
+    if (var && btf_is_var(var) && map_name == btf__name_by_offset(types, var->name_off) &&
+        text.starts_with("unit:"))
       return text.substr(5);
   }
   return "";
@@ -80,9 +81,10 @@ Result<std::vector<MapSpec>> read_maps(bpf_object *object) {
     spec.name = bpf_map__name(map);
     // libbpf names a data section's map OBJECT.SECTION, sections begin with a dot.
     if (bpf_map__is_internal(map)) spec.name.erase(0, std::min(spec.name.find('.'), spec.name.size()));
-    spec.shape = {static_cast<map::Type>(bpf_map__type(map)), bpf_map__key_size(map), bpf_map__value_size(map),
-                  bpf_map__max_entries(map)};
-    if (auto fine = check_shape(map, spec); !fine) return std::move(fine).error().in("map '" + spec.name + "'");
+    spec.shape = {static_cast<map::Type>(bpf_map__type(map)), bpf_map__key_size(map),
+                  bpf_map__value_size(map), bpf_map__max_entries(map)};
+    if (auto fine = check_shape(map, spec); !fine)
+      return std::move(fine).error().in("map '" + spec.name + "'");
     spec.key_type_id = bpf_map__btf_key_type_id(map);
     spec.value_type_id = bpf_map__btf_value_type_id(map);
     spec.unit = unit_of(types, spec.name);

@@ -80,8 +80,9 @@ Result<Program> read_program(const bpf_program *raw, const ElfFile &file,
   TRY(auto insns, decode(code));
   program.insns = std::move(insns);
   for (const FunctionOrigin &function : functions) {
-    auto at = std::find_if(program.insns.begin(), program.insns.end(),
-                           [&](const Insn &insn) { return static_cast<int>(insn.slot) == function.start_slot; });
+    auto at = std::find_if(program.insns.begin(), program.insns.end(), [&](const Insn &insn) {
+      return static_cast<int>(insn.slot) == function.start_slot;
+    });
     program.subprogram_starts.push_back(static_cast<int>(at - program.insns.begin()));
     program.subprogram_names.push_back(function.name);
   }
@@ -140,7 +141,8 @@ Result<Object> read(const std::string &name, const std::vector<uint8_t> &elf,
   result.name = name;
   TRY(auto maps, read_maps(object.get()));
   result.maps = std::move(maps);
-  if (auto done = apply_constants(constants, file, types, &result.maps); !done) return std::move(done).error();
+  if (auto done = apply_constants(constants, file, types, &result.maps); !done)
+    return std::move(done).error();
   uint32_t btf_bytes = 0;
   const auto *btf_data = static_cast<const uint8_t *>(btf__raw_data(types, &btf_bytes));
   if (!btf_data) return Error{"BTF type information cannot be read"};
@@ -164,7 +166,8 @@ Result<Object> read(const std::string &name, const std::vector<uint8_t> &elf,
     ++index;
     result.programs.push_back(*std::move(program));
   }
-  if (std::any_of(result.programs.begin(), result.programs.end(), prints)) result.maps.push_back(printk_map());
+  if (std::any_of(result.programs.begin(), result.programs.end(), prints))
+    result.maps.push_back(printk_map());
   return result;
 }
 

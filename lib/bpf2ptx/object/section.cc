@@ -18,20 +18,117 @@ constexpr std::array kScopes = {ScopeWord{"gpu", Scope::thread}, ScopeWord{"gpu.
 
 // PTX ISA 9.0, section 9.7: first parts of instructions. A word outside this list is a typing
 // error; whether a known one can be probed is lib/loader/ptx's to say.
-constexpr std::array kOpcodes = {
-    "abs",      "activemask", "add",       "addc",   "alloca",   "and",      "applypriority", "atom",     "bar",
-    "barrier",  "bfe",        "bfi",       "bfind",  "bmsk",     "bra",      "brev",          "brkpt",    "brx",
-    "call",     "clusterlaunchcontrol",    "clz",    "cnot",     "copysign", "cos",           "cp",       "createpolicy",
-    "cvt",      "cvta",       "discard",   "div",    "dp2a",     "dp4a",     "elect",         "ex2",      "fence",
-    "fma",      "fns",        "getctarank", "griddepcontrol",    "isspacep", "istypep",       "ld",       "ldmatrix",
-    "ldu",      "lg2",        "lop3",      "mad",    "mad24",    "madc",     "mapa",          "match",    "max",
-    "mbarrier", "membar",     "min",       "mma",    "mov",      "movmatrix", "mul",          "mul24",    "multimem",
-    "nanosleep", "neg",       "not",       "or",     "pmevent",  "popc",     "prefetch",      "prefetchu", "prmt",
-    "rcp",      "red",        "redux",     "rem",    "ret",      "rsqrt",    "sad",           "selp",     "set",
-    "setmaxnreg", "setp",     "shf",       "shfl",   "shl",      "shr",      "sin",           "slct",     "sqrt",
-    "st",       "stackrestore", "stacksave", "stmatrix", "sub",  "subc",     "suld",          "suq",      "sured",
-    "sust",     "szext",      "tanh",      "tcgen05", "tensormap", "testp",  "tex",           "tld4",     "trap",
-    "txq",      "vote",       "wgmma",     "wmma",   "xor"};
+constexpr std::array kOpcodes = {"abs",
+                                 "activemask",
+                                 "add",
+                                 "addc",
+                                 "alloca",
+                                 "and",
+                                 "applypriority",
+                                 "atom",
+                                 "bar",
+                                 "barrier",
+                                 "bfe",
+                                 "bfi",
+                                 "bfind",
+                                 "bmsk",
+                                 "bra",
+                                 "brev",
+                                 "brkpt",
+                                 "brx",
+                                 "call",
+                                 "clusterlaunchcontrol",
+                                 "clz",
+                                 "cnot",
+                                 "copysign",
+                                 "cos",
+                                 "cp",
+                                 "createpolicy",
+                                 "cvt",
+                                 "cvta",
+                                 "discard",
+                                 "div",
+                                 "dp2a",
+                                 "dp4a",
+                                 "elect",
+                                 "ex2",
+                                 "fence",
+                                 "fma",
+                                 "fns",
+                                 "getctarank",
+                                 "griddepcontrol",
+                                 "isspacep",
+                                 "istypep",
+                                 "ld",
+                                 "ldmatrix",
+                                 "ldu",
+                                 "lg2",
+                                 "lop3",
+                                 "mad",
+                                 "mad24",
+                                 "madc",
+                                 "mapa",
+                                 "match",
+                                 "max",
+                                 "mbarrier",
+                                 "membar",
+                                 "min",
+                                 "mma",
+                                 "mov",
+                                 "movmatrix",
+                                 "mul",
+                                 "mul24",
+                                 "multimem",
+                                 "nanosleep",
+                                 "neg",
+                                 "not",
+                                 "or",
+                                 "pmevent",
+                                 "popc",
+                                 "prefetch",
+                                 "prefetchu",
+                                 "prmt",
+                                 "rcp",
+                                 "red",
+                                 "redux",
+                                 "rem",
+                                 "ret",
+                                 "rsqrt",
+                                 "sad",
+                                 "selp",
+                                 "set",
+                                 "setmaxnreg",
+                                 "setp",
+                                 "shf",
+                                 "shfl",
+                                 "shl",
+                                 "shr",
+                                 "sin",
+                                 "slct",
+                                 "sqrt",
+                                 "st",
+                                 "stackrestore",
+                                 "stacksave",
+                                 "stmatrix",
+                                 "sub",
+                                 "subc",
+                                 "suld",
+                                 "suq",
+                                 "sured",
+                                 "sust",
+                                 "szext",
+                                 "tanh",
+                                 "tcgen05",
+                                 "tensormap",
+                                 "testp",
+                                 "tex",
+                                 "tld4",
+                                 "trap",
+                                 "txq",
+                                 "vote",
+                                 "wgmma",
+                                 "wmma",
+                                 "xor"};
 
 Error unknown_word(const std::string &section, const char *what, const std::string &word,
                    const std::vector<std::string> &known) {
@@ -62,7 +159,8 @@ Result<std::vector<std::string>> split_mnemonic(const std::string &section, cons
   return parts;
 }
 
-Result<Event> legacy_event(const std::string &section, EventKind kind, const std::string &kernel, std::string *note) {
+Result<Event> legacy_event(const std::string &section, EventKind kind, const std::string &kernel,
+                           std::string *note) {
   if (kernel.empty()) return Error{"SEC(\"" + section + "\"): no kernel name after the slash"};
   Event event;
   event.kind = kind;
@@ -74,7 +172,9 @@ Result<Event> legacy_event(const std::string &section, EventKind kind, const std
   return event;
 }
 
-bool is_host_event(const std::string &first) { return first == "host" || first == "uprobe" || first == "uretprobe"; }
+bool is_host_event(const std::string &first) {
+  return first == "host" || first == "uprobe" || first == "uretprobe";
+}
 
 }  // namespace
 
@@ -84,7 +184,8 @@ Result<Event> parse_section(const std::string &section, std::string *note) {
   std::string rest = slash == std::string::npos ? "" : section.substr(slash + 1);
 
   if (is_host_event(first))
-    return Error{"SEC(\"" + section + "\"): host events are not supported yet; use gpu[.warp|.block|.grid]/EVENT/KERNEL"};
+    return Error{"SEC(\"" + section +
+                 "\"): host events are not supported yet; use gpu[.warp|.block|.grid]/EVENT/KERNEL"};
   if (first == "kprobe") return legacy_event(section, EventKind::entry, rest, note);
   if (first == "kretprobe") return legacy_event(section, EventKind::exit, rest, note);
 
@@ -98,8 +199,10 @@ Result<Event> parse_section(const std::string &section, std::string *note) {
   }
   if (!found && first.starts_with("gpu")) return unknown_word(section, "scope", first, known);
   if (!found)
-    return Error{"SEC(\"" + section + "\") is not a probe; write SEC(\"gpu[.warp|.block|.grid]/EVENT/KERNEL\")"};
-  if (rest.empty()) return Error{"SEC(\"" + section + "\"): no event; write SEC(\"" + first + "/entry/KERNEL\")"};
+    return Error{"SEC(\"" + section +
+                 "\") is not a probe; write SEC(\"gpu[.warp|.block|.grid]/EVENT/KERNEL\")"};
+  if (rest.empty())
+    return Error{"SEC(\"" + section + "\"): no event; write SEC(\"" + first + "/entry/KERNEL\")"};
 
   size_t second = rest.find('/');
   std::string word = rest.substr(0, second);

@@ -1,0 +1,130 @@
+#!/usr/bin/env bash
+# Text tests of egpu-cc: command, status, and what stdout and stderr must hold.
+# Usage: cli.sh EGPU_CC SOURCE_DIR
+set -u
+cc=$1
+source=$2
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+passed=0 failed=0
+
+# check NAME STATUS STDOUT_REGEX STDERR_REGEX COMMAND...: "" means empty, "-" anything.
+check() {
+  local name=$1 status=$2 want_out=$3 want_err=$4 got
+  shift 4
+  "$@" >out 2>err
+  got=$?
+  local ok=1
+  [ "$got" = "$status" ] || { ok=0; echo "$name: status $got, not $status"; }
+  for stream in out err; do
+    local want=$want_out
+    [ $stream = err ] && want=$want_err
+    if [ -z "$want" ]; then
+      [ -s $stream ] && { ok=0; echo "$name: std$stream not empty"; }
+    elif [ "$want" != - ]; then
+      grep -qE -- "$want" $stream || { ok=0; echo "$name: std$stream has no match of: $want"; }
+    fi
+  done
+  if [ $ok = 1 ]; then passed=$((passed + 1)); else
+    failed=$((failed + 1))
+    echo "--- stdout"; head -5 out; echo "--- stderr"; head -12 err
+  fi
+}
+expect() { # expect NAME CONDITION...
+  local name=$1
+  shift
+  if "$@"; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "$name: failed: $*"; fi
+}
+
+cp "$source"/probes/kcount.bpf.c "$source"/probes/memheat.bpf.c .
+
+check help 0 'egpu-cc \[OPTIONS\] FILE' '' "$cc" --help
+check version 0 '^egpu-cc [0-9]+\.[0-9]+\.[0-9]+$' '' "$cc" --version
+check no-file 2 '' '^egpu-cc: error: FILE is required' "$cc"
+check no-file-hint 2 '' '^egpu-cc: hint: see .egpu-cc --help' "$cc"
+check unknown-option 2 '' "hint: did you mean --emit\?" "$cc" --emti=ptx kcount.bpf.c
+check no-abbreviation 2 '' 'error: .*--emi' "$cc" --emi=ptx kcount.bpf.c
+check bad-emit 2 '' 'error: --emit' "$cc" --emit=asm kcount.bpf.c
+check bad-level 2 '' 'error: -O' "$cc" -O7 kcount.bpf.c
+check bad-arch 1 '' "^egpu-cc: error: --arch: not one of sm_75 to sm_120: 'sm_10'" "$cc" --arch=sm_10 kcount.bpf.c
+check missing 1 '' '^egpu-cc: error: nowhere.bpf.c: No such file or directory' "$cc" nowhere.bpf.c
+check same-file 2 '' 'would replace the input' "$cc" kcount.bpf.c -o kcount.bpf.c
+check bad-setting 1 '' "^egpu-cc: error: -s: not NAME=VALUE: 'x'" "$cc" --emit=ptx -s x kcount.bpf.c
+check setting-and-object 2 '' '^egpu-cc: error: -s: an object keeps its own values' "$cc" -s page_shift=3 memheat.bpf.c
+
+check object 0 '' '' "$cc" kcount.bpf.c
+expect default-output test -s kcount.bpf.o
+check object-stdout 0 '^.ELF' '' "$cc" kcount.bpf.c -o -
+check reread 0 'red.global.add.u64' '' "$cc" --emit=ptx -o - kcount.bpf.o
+check ptx 0 '^// program count_launch: gpu.grid/entry' '' "$cc" --emit=ptx -o - kcount.bpf.c
+check llvm 0 'define void @prog' '' "$cc" --emit=llvm -o - kcount.bpf.c
+check ptx-name 0 '' '' "$cc" --emit=ptx kcount.bpf.c
+expect ptx-output test -s kcount.bpf.ptx
+check level 0 '' '' "$cc" -O1 kcount.bpf.c -o one.o
+check setting 0 ', -2097152;' '' "$cc" --emit=ptx -o - -s page_shift=21 memheat.bpf.c
+check wrong-setting 1 '' "egpu-cc: error: memheat.bpf.c: -s page_shif: no such variable; did you mean 'page_shift'" \
+  "$cc" --emit=ptx -o - -s page_shif=21 memheat.bpf.c
+check manifest 0 '' 'program count_launch: .* eBPF instructions, .* stack bytes' "$cc" -v kcount.bpf.c
+check manifest-map 0 '' 'map 0 launches: hash, key 4, value 8 bytes, 1024 entries, one copy per SM, summed' "$cc" -v kcount.bpf.c
+mkdir sub
+check depfile 0 '' '' "$cc" -MD kcount.bpf.c -o sub/k.bpf.o
+expect depfile-name grep -q '^sub/k.bpf.o:' sub/k.bpf.d
+expect depfile-content grep -q 'egpu/vmgpu.h' sub/k.bpf.d
+cat >defined.c <<'END'
+#include <egpu/vmgpu.h>
+#include <bpf/bpf_helpers.h>
+#include "own.h"
+u64 n;
+SEC(EVENT) int f(void *c) { __sync_fetch_and_add(&n, OWN); return 0; }
+END
+mkdir inc && echo '#define OWN 23' >inc/own.h
+check defines 0 'add.u64 .*, 23;' '' "$cc" -I inc -D 'EVENT="gpu/entry"' --emit=ptx -o - defined.c
+check plain-c-name 0 '' '' "$cc" -Iinc '-DEVENT="gpu/entry"' defined.c
+expect plain-c-output test -s defined.o
+
+echo 'int f( { return 0; }' >syntax.c
+check clang-error 1 '' '^syntax.c:1:[0-9]+: error: ' "$cc" syntax.c
+expect no-output-after-error test ! -e syntax.o
+cat >null.bpf.c <<'END'
+#include <egpu/vmgpu.h>
+#include <bpf/bpf_helpers.h>
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 8);
+	__type(key, u32);
+	__type(value, u64);
+} m SEC(".maps");
+SEC("gpu/entry/*")
+int f(struct gpu_ctx *c)
+{
+	u32 k = c->lane_id;
+	u64 *v = bpf_map_lookup_elem(&m, &k);
+	*v = 1;
+	return 0;
+}
+END
+check verifier-error 1 '' '^null.bpf.c:14:[0-9]+: error: .*NULL' "$cc" null.bpf.c
+check verifier-line 1 '' '^	\*v = 1;$' "$cc" null.bpf.c
+check verifier-caret 1 '' '^[[:space:]]+\^$' "$cc" null.bpf.c
+expect verifier-no-output test ! -e null.bpf.o
+echo old >null.bpf.o
+check verifier-keeps-old 1 '' - "$cc" null.bpf.c
+expect old-output-kept grep -q old null.bpf.o
+sed 's/gpu\/entry/host\/alloc/' null.bpf.c >host.bpf.c
+check host-event 1 '' 'egpu-cc: error: host.bpf.c: SEC\("host/alloc/\*"\): host events are not supported yet' "$cc" host.bpf.c
+head -c 700 kcount.bpf.o >cut.bpf.o
+check truncated 1 '' '^egpu-cc: error: cut.bpf.o: not a usable BPF object: truncated' "$cc" --emit=ptx -o - cut.bpf.o
+: >empty.bpf.o
+check empty-object 1 '' '^egpu-cc: error: empty.bpf.o: not a usable BPF object: no ELF header' "$cc" --emit=ptx -o - empty.bpf.o
+check no-clang 1 '' "EGPU_CLANG: no such program: 'none'" env EGPU_CLANG=none "$cc" kcount.bpf.c
+check no-clang-in-path 1 '' 'clang is needed' env PATH=/nonexistent "$cc" kcount.bpf.c
+check clang-chosen 0 '' 'clang-19 -target bpf' env EGPU_CLANG=clang-19 "$cc" -v kcount.bpf.c
+check full-disk 1 '' '^egpu-cc: error: (stdout|/dev/full): No space left on device' "$cc" kcount.bpf.c -o /dev/full
+check no-directory 1 '' '^egpu-cc: error: none/x.o: No such file or directory' "$cc" kcount.bpf.c -o none/x.o
+sed 's/gpu.grid\/entry\/\*/kprobe\/_Z6vecaddPf/' kcount.bpf.c >legacy.bpf.c
+check legacy-note 0 '' 'egpu-cc: note: SEC\("kprobe/_Z6vecaddPf"\) is a legacy spelling; write SEC\("gpu/entry/_Z6vecaddPf"\)' \
+  "$cc" legacy.bpf.c
+
+echo "$passed passed, $failed failed"
+[ $failed = 0 ]
