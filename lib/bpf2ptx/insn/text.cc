@@ -158,7 +158,7 @@ struct Text {
     std::string name = helper_name(op.id);
     return format("call {}#{}", name.empty() ? "unknown" : name, op.id);
   }
-  std::string operator()(const CallLocal &op) const { return format("call {}", op.target); }
+  std::string operator()(const CallLocal &op) const { return format("call func {}", op.target); }
   std::string operator()(const Exit &) const { return "exit"; }
 };
 

@@ -49,7 +49,7 @@ Explorer::Explorer(const Program &program, const Structure &structure, const Ver
       join_(structure.join),
       seen_at_(program.insns.size()),
       start_(std::chrono::steady_clock::now()) {
-  for (size_t n = 1; n < structure.starts.size(); ++n) join_[static_cast<size_t>(structure.starts[n])] = true;
+  for (int start : structure.starts) join_[static_cast<size_t>(start)] = true;
   for (size_t i = 0; i < program.insns.size(); ++i) {
     RegMask after = liveness_.after(static_cast<int>(i));
     auto *call = std::get_if<CallHelper>(&program.insns[i].op);
@@ -66,7 +66,6 @@ Explorer::Explorer(const Program &program, const Structure &structure, const Ver
 Result<Cost> Explorer::explore() {
   Path first;
   first.state = transfer_.initial();
-  remember(first);
   todo_.push_back(std::move(first));
   while (!todo_.empty()) {
     Path path = std::move(todo_.back());

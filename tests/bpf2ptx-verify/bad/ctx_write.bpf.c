@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: (LGPL-2.1 OR BSD-2-Clause)
+#include <egpu/vmgpu.h>
+#include <bpf/bpf_helpers.h>
+#include <egpu/gpu.bpf.h>
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+SEC("gpu/entry/*")
+int prog(struct gpu_ctx *ctx)
+{
+	ctx->lane_id = 5; /* error: the context is read-only */
+	return 0;
+}
