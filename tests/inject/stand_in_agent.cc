@@ -28,8 +28,8 @@ static void *run(void *text) {
 extern "C" int egpu_agent_attach(const char *socket_path) {
   if (strcmp(socket_path, "/refuse") == 0) return 13;
   if (strcmp(socket_path, "/fault") == 0) *static_cast<volatile int *>(nullptr) = 1;
-  if (strcmp(socket_path, "/hang") == 0)
-    for (int i = 0; i < 1500; ++i) usleep(10000);
+  bool slow = strcmp(socket_path, "/slow") == 0;
+  for (int i = 0; slow && i < 200; ++i) usleep(10000);
   auto **place = static_cast<Shared **>(dlsym(RTLD_DEFAULT, "victim_shared"));
   if (!place) return 2;
   shared = *place;

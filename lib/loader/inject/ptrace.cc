@@ -22,7 +22,6 @@ namespace {
 constexpr auto kSafePointLimit = std::chrono::seconds(3);
 constexpr auto kStopLimit = std::chrono::milliseconds(500);
 constexpr auto kStrictLimit = std::chrono::milliseconds(200);  // then stale words on stacks are forgiven
-constexpr auto kCallLimit = std::chrono::seconds(10);
 constexpr useconds_t kRoundPauseUs = 5000;
 
 struct Functions {
@@ -86,8 +85,7 @@ Result<Ok> fill_memfd(pid_t pid, uint64_t fd, std::span<const uint8_t> bytes) {
 
 // Address of egpu_agent_attach after loading the agent through a memfd.
 Result<uint64_t> load_agent(Borrowed &thread, const Memory &memory, const Functions &f, pid_t pid,
-                            std::span<const uint8_t> agent) {
-  auto deadline = Clock::now() + kCallLimit;
+                            std::span<const uint8_t> agent, Clock::time_point deadline) {
   TRY(uint64_t name, thread.put("egpu-agent"));
   TRY(uint64_t fd, thread.call_system("memfd_create", SYS_memfd_create, {name, MFD_CLOEXEC}));
   Result<uint64_t> handle = uint64_t{0};
@@ -113,9 +111,9 @@ Result<uint64_t> load_agent(Borrowed &thread, const Memory &memory, const Functi
 }
 
 Result<Ok> run_agent(Borrowed &thread, const Memory &memory, const Functions &f, const TargetFacts &facts,
-                     std::span<const uint8_t> agent, const std::string &socket_path) {
+                     std::span<const uint8_t> agent, const std::string &socket_path,
+                     Clock::time_point deadline) {
   TRY([[maybe_unused]] auto prepared, thread.prepare());
-  auto deadline = Clock::now() + kCallLimit;
   TRY(uint64_t errno_address, thread.call("__errno_location", f.errno_location, {}, deadline));
   TRY(auto saved_errno, memory.get<uint32_t>(errno_address));
   uint64_t attach = 0;
@@ -124,10 +122,10 @@ Result<Ok> run_agent(Borrowed &thread, const Memory &memory, const Functions &f,
     if (auto symbol = library.find("egpu_agent_attach")) attach = symbol->address;
   }
   if (attach == 0) {
-    TRY(attach, load_agent(thread, memory, f, facts.pid, agent));
+    TRY(attach, load_agent(thread, memory, f, facts.pid, agent, deadline));
   }
   TRY(uint64_t path, thread.put(socket_path));
-  TRY(uint64_t result, thread.call("egpu_agent_attach", attach, {path}, Clock::now() + kCallLimit));
+  TRY(uint64_t result, thread.call("egpu_agent_attach", attach, {path}, deadline));
   TRY([[maybe_unused]] auto restored,
       memory.write(errno_address, {reinterpret_cast<const uint8_t *>(&saved_errno), sizeof(saved_errno)}));
   if (auto code = static_cast<int32_t>(result); code == EBUSY)
@@ -139,7 +137,8 @@ Result<Ok> run_agent(Borrowed &thread, const Memory &memory, const Functions &f,
 
 }  // namespace
 
-Result<Injection> inject_agent(pid_t pid, std::span<const uint8_t> agent, const std::string &socket_path) {
+Result<Injection> inject_agent(pid_t pid, std::span<const uint8_t> agent, const std::string &socket_path,
+                               std::chrono::milliseconds call_limit) {
   TRY(TargetFacts facts, check_attachable(pid));
   std::string object = "process " + std::to_string(pid);
   TRY(Memory memory, Memory::open(pid, true));
@@ -151,7 +150,7 @@ Result<Injection> inject_agent(pid_t pid, std::span<const uint8_t> agent, const 
   auto begin = Clock::now();
   auto borrowed = Borrowed::borrow(*thread, memory, points);
   if (!borrowed) return std::move(borrowed).error().in(object);
-  auto ran = run_agent(*borrowed, memory, *functions, facts, agent, socket_path);
+  auto ran = run_agent(*borrowed, memory, *functions, facts, agent, socket_path, begin + call_limit);
   auto given_back = borrowed->give_back();
   thread->detach();
   if (!ran) return std::move(ran).error().in(object);
@@ -160,11 +159,12 @@ Result<Injection> inject_agent(pid_t pid, std::span<const uint8_t> agent, const 
   return Injection{thread->tid(), facts.agent != 0, static_cast<uint64_t>(us)};
 }
 
-Result<Injection> inject_agent(pid_t pid, const std::string &agent_path, const std::string &socket_path) {
+Result<Injection> inject_agent(pid_t pid, const std::string &agent_path, const std::string &socket_path,
+                               std::chrono::milliseconds call_limit) {
   std::ifstream in(agent_path, std::ios::binary);
   if (!in) return Error{agent_path + ": " + std::strerror(errno)};
   std::vector<uint8_t> bytes{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-  return inject_agent(pid, bytes, socket_path);
+  return inject_agent(pid, bytes, socket_path, call_limit);
 }
 
 }  // namespace egpu::inject

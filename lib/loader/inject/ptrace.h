@@ -12,6 +12,7 @@
 #pragma once
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -27,7 +28,13 @@ struct Injection {
   uint64_t borrowed_us;
 };
 
-Result<Injection> inject_agent(pid_t pid, std::span<const uint8_t> agent, const std::string &socket_path);
-Result<Injection> inject_agent(pid_t pid, const std::string &agent_path, const std::string &socket_path);
+// How long dlopen and the agent may take, locks that other threads hold included. When it is over
+// the borrowed thread is let go; it comes back by itself when they are done.
+constexpr std::chrono::milliseconds kCallLimit{10000};
+
+Result<Injection> inject_agent(pid_t pid, std::span<const uint8_t> agent, const std::string &socket_path,
+                               std::chrono::milliseconds call_limit = kCallLimit);
+Result<Injection> inject_agent(pid_t pid, const std::string &agent_path, const std::string &socket_path,
+                               std::chrono::milliseconds call_limit = kCallLimit);
 
 }  // namespace egpu::inject

@@ -16,7 +16,8 @@ namespace {
 using session::EntryPoint;
 using session::Hook;
 
-constexpr auto kStopLimit = std::chrono::seconds(2);
+// A thread in an uninterruptible wait holds up all others for so long.
+constexpr auto kStopLimit = std::chrono::milliseconds(500);
 constexpr int kMaxMoves = 1000;
 
 // All threads of a process, stopped. Released when destroyed.
@@ -24,12 +25,31 @@ class StoppedProcess {
  public:
   static Result<StoppedProcess> stop(pid_t pid) {
     StoppedProcess process;
+    auto all = process.stop_all(pid);
+    if (!all) {
+      process.release();
+      return std::move(all).error();
+    }
+    return process;
+  }
+
+  std::vector<Tracee> &threads() { return threads_; }
+
+  // The stopped ones first: letting go of another one waits for its stop.
+  void release() {
+    for (Tracee &thread : threads_)
+      if (thread.is_stopped()) thread.detach();
+    threads_.clear();
+  }
+
+ private:
+  Result<Ok> stop_all(pid_t pid) {
     auto deadline = Clock::now() + kStopLimit;
     std::set<pid_t> known;
     // A thread that still runs may make another; when a listing brings no new one, all are stopped.
     for (bool found = true; found;) {
       found = false;
-      size_t first = process.threads_.size();
+      size_t first = threads_.size();
       for (pid_t tid : threads_of(pid)) {
         if (!known.insert(tid).second) continue;
         int error = 0;
@@ -39,29 +59,20 @@ class StoppedProcess {
           return Error{error == EPERM ? refused_by_kernel(pid) : tracee.error().message};
         }
         tracee->interrupt();
-        process.threads_.push_back(*std::move(tracee));
+        threads_.push_back(*std::move(tracee));
         found = true;
       }
-      for (size_t i = first; i < process.threads_.size(); ++i) {
-        if (process.threads_[i].wait(deadline) == Stopped::running)
-          return Error{"thread " + std::to_string(process.threads_[i].tid()) + ": does not stop"};
+      for (size_t i = first; i < threads_.size(); ++i) {
+        if (threads_[i].wait(deadline) == Stopped::running)
+          return Error{"thread " + std::to_string(threads_[i].tid()) + ": does not stop"};
         // At once, so that only a kill of ours within microseconds could show in the target.
-        if (process.threads_[i].is_stopped()) keep_system_call(process.threads_[i]);
+        if (threads_[i].is_stopped()) keep_system_call(threads_[i]);
       }
     }
-    if (process.threads_.empty()) return Error{"process " + std::to_string(pid) + ": no such process"};
-    return process;
+    if (threads_.empty()) return Error{"process " + std::to_string(pid) + ": no such process"};
+    return Ok{};
   }
 
-  std::vector<Tracee> &threads() { return threads_; }
-
-  void release() {
-    for (Tracee &thread : threads_)
-      if (thread.is_stopped()) thread.detach();
-    threads_.clear();
-  }
-
- private:
   std::vector<Tracee> threads_;
 };
 

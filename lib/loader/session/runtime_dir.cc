@@ -83,7 +83,7 @@ Result<std::string> runtime_dir() {
 
 Result<std::string> process_dir(pid_t target) {
   TRY(std::string path, runtime_dir());
-  path += "/" + std::to_string(target);
+  path.append("/").append(std::to_string(target));  // g++ 12 warns of `"/" +` wrongly (-Wrestrict)
   TRY([[maybe_unused]] auto checked, make_private_dir(path));
   return path;
 }
