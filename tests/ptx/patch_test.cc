@@ -407,7 +407,7 @@ TEST(Patch, header_is_kept) {
       ".version 6.0\n.target sm_90a, debug, texmode_unified\n.address_size 64\n.entry k() { ret; }\n"
       ".section .debug_info { .b64 k }\n";
   Patched out = patched(text, {empty_probe("thread/entry")});
-  EXPECT_THAT(out.text, HasSubstr(".version 6.3\n.target sm_90a, texmode_unified\n.address_size 64\n"));
+  EXPECT_THAT(out.text, HasSubstr(".version 6.3 // patched by eGPU\n.target sm_90a, texmode_unified\n.address_size 64\n"));
   EXPECT_THAT(out.text, Not(HasSubstr("debug")));
 }
 

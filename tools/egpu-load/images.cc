@@ -21,12 +21,17 @@ bool defines(const std::string &ptx, const std::string &name) {
 
 // The texts among `containers` that the driver would use for this device and that define the kernel.
 // Identical copies (one template in several objects) count once.
+// Of finds of different worth only the best count.
 std::vector<const std::string *> candidates(const std::vector<const fatbin::Container *> &containers,
                                             const std::string &name, int cc_major, int cc_minor) {
   std::vector<const std::string *> found;
+  fatbin::Origin best = fatbin::Origin::memory_text;
   for (const auto *container : containers) {
+    if (container->origin > best) continue;
     const fatbin::PtxImage *image = fatbin::choose(*container, cc_major, cc_minor);
     if (!image || !defines(image->text, name)) continue;
+    if (container->origin < best) found.clear();
+    best = container->origin;
     bool known =
         std::any_of(found.begin(), found.end(), [&](const std::string *t) { return *t == image->text; });
     if (!known) found.push_back(&image->text);

@@ -28,6 +28,9 @@ Session::~Session() {
 }
 
 Result<Ok> Session::start() {
+  if (shared_.options.pid != 0) {
+    TRY([[maybe_unused]] auto possible, attachable(shared_.options.pid));
+  }
   TRY(std::string path, session::agent_socket_path());
   TRY(auto listener, session::Listener::open(path));
   listener_ = std::move(listener);
@@ -75,7 +78,6 @@ Result<Ok> Session::attach() {
 // Before anything is touched: does any program match a kernel that the process has?
 Result<Ok> Session::check_matches() {
   if (!shared_.options.missing_is_error) return Ok{};
-  TRY([[maybe_unused]] auto possible, attachable(shared_.options.pid));
   TRY(auto kernels, kernels_of_process(shared_.options.pid));
   // A process without any PTX may still compile some at run time (Triton): wait for it.
   if (kernels.empty()) return Ok{};

@@ -29,11 +29,20 @@ struct PtxImage {
   std::string where;           // "a.out: fatbin at 0x2040: entry at 0x10", for messages
 };
 
+// How much a find in a process's memory is worth: fatbins and cubins are checked formats; a text in
+// a mapped file is what the program was built with; a text in anonymous memory may be a copy that
+// the driver made, or the rest of one that was freed.
+enum class Origin { image, file_text, memory_text };
+
 struct Container {
   std::vector<PtxImage> ptx;
   bool has_cubin = false;
   std::string where;
+  Origin origin = Origin::image;
 };
+
+/// In the `.version` line of every module that eGPU patched, so that a scan passes it over.
+constexpr std::string_view kPatchedMark = "// patched by eGPU";
 
 /// All containers in a fatbin, an ELF file (host or cubin) or a PTX text, whichever `bytes` is.
 /// An ELF file without any gives an empty list. Error: none of the three, or malformed.

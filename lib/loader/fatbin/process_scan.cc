@@ -196,7 +196,9 @@ class Scan {
     text.resize(text.find('\0'));
     if (text.find(".entry") == std::string::npos) return kPastWord;
     uint64_t size = text.size();
-    keep(images_in({reinterpret_cast<const uint8_t *>(text.data()), text.size()}, where(address)), false);
+    if (text.substr(0, text.find('\n')).find(kPatchedMark) != std::string::npos) return size;
+    keep(images_in({reinterpret_cast<const uint8_t *>(text.data()), text.size()}, where(address)), false,
+         mapping_->inode == 0 ? Origin::memory_text : Origin::file_text);
     return size;
   }
 
@@ -210,9 +212,10 @@ class Scan {
     return read_target(text.substr(0, text.find('\0')), image);
   }
 
-  bool keep(Result<std::vector<Container>> containers, bool has_cubin) {
+  bool keep(Result<std::vector<Container>> containers, bool has_cubin, Origin origin = Origin::image) {
     if (!containers) return false;
     for (Container &c : *containers) {
+      c.origin = origin;
       c.has_cubin |= has_cubin;
       std::string texts;
       for (const PtxImage &image : c.ptx) texts += image.text + '\0';

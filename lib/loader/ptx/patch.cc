@@ -80,8 +80,13 @@ class Writer {
 
   void directive(const Item &item) {
     std::string_view w = m_.word(item.tokens.first);
-    if (w == ".version" && (m_.ptx_major < 6 || (m_.ptx_major == 6 && m_.ptx_minor < 3)))
-      return line(".version 6.3");  // activemask needs 6.2, bodies are 6.3
+    if (w == ".version") {
+      bool old = m_.ptx_major < 6 || (m_.ptx_major == 6 && m_.ptx_minor < 3);
+      // activemask needs 6.2, bodies are 6.3. The mark keeps a later scan from taking this text for
+      // one of the program's (lib/loader/fatbin/images.h).
+      std::string version = old ? ".version 6.3" : std::string(m_.slice(item.tokens));
+      return line(version + " // patched by eGPU");
+    }
     if (w != ".target") return copy(item);
     // `debug` promises debug sections, which are left out: they name the kernels that are.
     std::string kept;
