@@ -33,14 +33,14 @@ Status launch(DefaultStream which, Handle stream_handle, const KernelNodeParams 
 }
 
 // A function or a kernel, for questions that cudart asks about either.
-Status any_function(Handle handle, std::shared_ptr<Function> *function) {
+Status any_function(Handle handle, std::shared_ptr<LoadedFunction> *function) {
   CU_CONTEXT(context);
   return resolve_function(*context, handle, function);
 }
 
 Status occupancy(int *blocks, Handle handle, int threads, size_t shared_bytes) {
   if (!blocks || threads <= 0) return kInvalidValue;
-  std::shared_ptr<Function> function;
+  std::shared_ptr<LoadedFunction> function;
   CU_TRY(any_function(handle, &function));
   *blocks = blocks_per_sm(*function, threads, shared_bytes);
   return kSuccess;
@@ -52,7 +52,7 @@ using SharedOfBlock = size_t (*)(int);
 Status best_block(int *grid, int *block, Handle handle, SharedOfBlock shared_of, size_t shared_bytes,
                   int limit) {
   if (!grid || !block) return kInvalidValue;
-  std::shared_ptr<Function> function;
+  std::shared_ptr<LoadedFunction> function;
   CU_TRY(any_function(handle, &function));
   const int most = static_cast<int>(function->info.max_threads_per_block);
   if (limit <= 0 || limit > most) limit = most;
@@ -133,7 +133,7 @@ CU_API(cuOccupancyAvailableDynamicSMemPerBlock,
        (size_t *shared_bytes, Handle handle, int blocks, int threads),
        (shared_bytes, handle, blocks, threads)) {
   if (!shared_bytes || blocks <= 0 || threads <= 0) return kInvalidValue;
-  std::shared_ptr<Function> function;
+  std::shared_ptr<LoadedFunction> function;
   CU_TRY(any_function(handle, &function));
   const size_t most = function->context.machine().config().max_shared_bytes;
   size_t low = 0, high = most + 1;  // the largest size with which the blocks still fit

@@ -38,7 +38,7 @@ Status kernel_of(Handle handle, std::shared_ptr<LibraryKernel> *kernel) {
 
 // The kernel's function on a device, for questions about it.
 Status function_on(Handle handle, Ordinal ordinal, std::shared_ptr<LibraryKernel> *kernel,
-                   std::shared_ptr<Function> *function) {
+                   std::shared_ptr<LoadedFunction> *function) {
   CU_TRY(kernel_of(handle, kernel));
   const Device *device = find_device(ordinal);
   if (!device) return kInvalidDevice;
@@ -188,7 +188,7 @@ CU_API(cuKernelGetFunction, (Handle * made, Handle handle), (made, handle)) {
   std::shared_ptr<LibraryKernel> kernel;
   CU_TRY(kernel_of(handle, &kernel));
   CU_CONTEXT(context);
-  std::shared_ptr<Function> function;
+  std::shared_ptr<LoadedFunction> function;
   CU_TRY(kernel->function(*context, &function));
   *made = handle_of(*function);
   return kSuccess;
@@ -197,7 +197,7 @@ CU_API(cuKernelGetParamInfo, (Handle handle, size_t index, size_t *offset, size_
        (handle, index, offset, size_bytes)) {
   Ordinal device = 0;
   std::shared_ptr<LibraryKernel> kernel;
-  std::shared_ptr<Function> function;
+  std::shared_ptr<LoadedFunction> function;
   CU_TRY(kernel_of(handle, &kernel));
   if (current_device(&device) != kSuccess) device = 0;
   CU_TRY(function_on(handle, device, &kernel, &function));
@@ -210,7 +210,7 @@ CU_API(cuKernelGetAttribute, (int *value, int attribute, Handle handle, Ordinal 
        (value, attribute, handle, device)) {
   if (!value || attribute < 0 || attribute >= kFunctionAttributeCount) return kInvalidValue;
   std::shared_ptr<LibraryKernel> kernel;
-  std::shared_ptr<Function> function;
+  std::shared_ptr<LoadedFunction> function;
   CU_TRY(function_on(handle, device, &kernel, &function));
   *value = attribute_value(*function, attribute);
   return kSuccess;
@@ -218,7 +218,7 @@ CU_API(cuKernelGetAttribute, (int *value, int attribute, Handle handle, Ordinal 
 CU_API(cuKernelSetAttribute, (int attribute, int value, Handle handle, Ordinal device),
        (attribute, value, handle, device)) {
   std::shared_ptr<LibraryKernel> kernel;
-  std::shared_ptr<Function> function;
+  std::shared_ptr<LoadedFunction> function;
   CU_TRY(function_on(handle, device, &kernel, &function));
   return set_attribute(function->context.device, function->info, *kernel->attributes(device), attribute,
                        value);

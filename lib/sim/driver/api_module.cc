@@ -36,9 +36,9 @@ Status load_data(Handle *made, const void *image, unsigned count, const int *opt
 }
 
 // A function must be one: a CUkernel is refused here.
-Status function_of(Handle handle, std::shared_ptr<Function> *function) {
+Status function_of(Handle handle, std::shared_ptr<LoadedFunction> *function) {
   if (!driver().initialized) return kNotInitialized;
-  *function = find<Function>(handle);
+  *function = find<LoadedFunction>(handle);
   return *function ? kSuccess : kInvalidHandle;
 }
 
@@ -80,7 +80,7 @@ CU_API(cuModuleGetFunction, (Handle * made, Handle handle, const char *name), (m
   CU_CONTEXT(context);
   const std::shared_ptr<LoadedModule> module = find<LoadedModule>(handle);
   if (!module) return kInvalidHandle;
-  const std::shared_ptr<Function> function = module->function(name);
+  const std::shared_ptr<LoadedFunction> function = module->function(name);
   if (!function) return kNotFound;
   *made = handle_of(*function);
   return kSuccess;
@@ -125,21 +125,21 @@ CU_API(cuModuleGetLoadingMode, (int *mode), (mode)) {
 
 CU_API(cuFuncGetName, (const char **name, Handle handle), (name, handle)) {
   if (!name) return kInvalidValue;
-  std::shared_ptr<Function> function;
+  std::shared_ptr<LoadedFunction> function;
   CU_TRY(function_of(handle, &function));
   *name = function->info.name.c_str();
   return kSuccess;
 }
 CU_API(cuFuncGetModule, (Handle * module, Handle handle), (module, handle)) {
   if (!module) return kInvalidValue;
-  std::shared_ptr<Function> function;
+  std::shared_ptr<LoadedFunction> function;
   CU_TRY(function_of(handle, &function));
   *module = function->module;
   return kSuccess;
 }
 CU_API(cuFuncGetParamInfo, (Handle handle, size_t index, size_t *offset, size_t *size_bytes),
        (handle, index, offset, size_bytes)) {
-  std::shared_ptr<Function> function;
+  std::shared_ptr<LoadedFunction> function;
   CU_TRY(function_of(handle, &function));
   if (!offset || index >= function->info.parameters.size()) return kInvalidValue;
   *offset = function->info.parameters[index].offset;
@@ -148,34 +148,34 @@ CU_API(cuFuncGetParamInfo, (Handle handle, size_t index, size_t *offset, size_t 
 }
 CU_API(cuFuncGetAttribute, (int *value, int attribute, Handle handle), (value, attribute, handle)) {
   if (!value || attribute < 0 || attribute >= kFunctionAttributeCount) return kInvalidValue;
-  std::shared_ptr<Function> function;
+  std::shared_ptr<LoadedFunction> function;
   CU_TRY(function_of(handle, &function));
   *value = attribute_value(*function, attribute);
   return kSuccess;
 }
 CU_API(cuFuncSetAttribute, (Handle handle, int attribute, int value), (handle, attribute, value)) {
-  std::shared_ptr<Function> function;
+  std::shared_ptr<LoadedFunction> function;
   CU_TRY(function_of(handle, &function));
   return set_attribute(function->context.device, function->info, *function->attributes, attribute, value);
 }
 CU_API(cuFuncSetCacheConfig, (Handle handle, int config), (handle, config)) {
-  std::shared_ptr<Function> function;
+  std::shared_ptr<LoadedFunction> function;
   CU_TRY(function_of(handle, &function));
   return config < 0 || config > 3 ? kInvalidValue : kSuccess;  // a hint; there are no caches
 }
 CU_API(cuFuncSetSharedMemConfig, (Handle handle, int config), (handle, config)) {
-  std::shared_ptr<Function> function;
+  std::shared_ptr<LoadedFunction> function;
   CU_TRY(function_of(handle, &function));
   return config < 0 || config > 2 ? kInvalidValue : kSuccess;
 }
 CU_API(cuFuncIsLoaded, (int *state, Handle handle), (state, handle)) {
   if (!state) return kInvalidValue;
-  std::shared_ptr<Function> function;
+  std::shared_ptr<LoadedFunction> function;
   CU_TRY(function_of(handle, &function));
   *state = 1;
   return kSuccess;
 }
 CU_API(cuFuncLoad, (Handle handle), (handle)) {
-  std::shared_ptr<Function> function;
+  std::shared_ptr<LoadedFunction> function;
   return function_of(handle, &function);
 }

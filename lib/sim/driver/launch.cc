@@ -43,7 +43,7 @@ Status pack_parameters(const KernelInfo &info, void **parameters, void **extra,
 
 }  // namespace
 
-int blocks_per_sm(const Function &function, int threads, size_t dynamic_shared_bytes) {
+int blocks_per_sm(const LoadedFunction &function, int threads, size_t dynamic_shared_bytes) {
   if (threads <= 0 || static_cast<uint32_t>(threads) > function.info.max_threads_per_block) return 0;
   const uint64_t rounded = (static_cast<uint64_t>(threads) + 31) / 32 * 32;
   uint64_t blocks = std::min(kBlocksPerSm, kThreadsPerSm / rounded);
@@ -57,7 +57,7 @@ int blocks_per_sm(const Function &function, int threads, size_t dynamic_shared_b
 
 Status prepare_launch(Context &context, const KernelNodeParams &params, bool cooperative, KernelWork *work) {
   const Handle handle = params.func ? static_cast<Handle>(params.func) : static_cast<Handle>(params.kern);
-  std::shared_ptr<Function> function;
+  std::shared_ptr<LoadedFunction> function;
   CU_TRY(resolve_function(context, handle, &function));
   const KernelInfo &info = function->info;
   if (params.gridDimX == 0 || params.gridDimY == 0 || params.gridDimZ == 0 || params.blockDimX == 0 ||

@@ -11,6 +11,6 @@ namespace egpu::sim {
 Status prepare_launch(Context &context, const KernelNodeParams &params, bool cooperative, KernelWork *work);
 
 /// Blocks of this size that one SM holds at a time.
-int blocks_per_sm(const Function &function, int threads, size_t dynamic_shared_bytes);
+int blocks_per_sm(const LoadedFunction &function, int threads, size_t dynamic_shared_bytes);
 
 }  // namespace egpu::sim

@@ -14,7 +14,7 @@ Context &any_context() {
 
 }  // namespace
 
-Function::Function(LoadedModule &its_module, std::shared_ptr<const Module> its_code,
+LoadedFunction::LoadedFunction(LoadedModule &its_module, std::shared_ptr<const Module> its_code,
                    const KernelInfo &its_info, std::shared_ptr<Attributes> its_attributes)
     : Object(kKind),
       module(handle_of(its_module)),
@@ -35,15 +35,15 @@ Status LoadedModule::load(const Image &image, std::string *cause) {
   return kSuccess;
 }
 
-std::shared_ptr<Function> LoadedModule::function(const std::string &name,
+std::shared_ptr<LoadedFunction> LoadedModule::function(const std::string &name,
                                                  std::shared_ptr<Attributes> attributes) {
   const std::lock_guard lock(mutex_);
-  std::shared_ptr<Function> &function = functions_[name];
+  std::shared_ptr<LoadedFunction> &function = functions_[name];
   if (function) return function;
   for (const std::shared_ptr<Module> &part : parts_) {
     const KernelInfo *info = part->find_kernel(name);
     if (!info) continue;
-    function = std::make_shared<Function>(*this, part, *info,
+    function = std::make_shared<LoadedFunction>(*this, part, *info,
                                           attributes ? attributes : std::make_shared<Attributes>());
     publish(function);
     return function;
@@ -74,7 +74,7 @@ void LoadedModule::unload() {
   retire(handle_of(*this));
 }
 
-Status LibraryKernel::function(Context &context, std::shared_ptr<Function> *function) {
+Status LibraryKernel::function(Context &context, std::shared_ptr<LoadedFunction> *function) {
   std::shared_ptr<LoadedModule> module;
   std::string cause;
   CU_TRY(library->module(context, &module, &cause));
@@ -143,15 +143,15 @@ void Library::unload() {
   retire(handle_of(*this));
 }
 
-Status resolve_function(Context &context, Handle handle, std::shared_ptr<Function> *function) {
-  *function = find<Function>(handle);
+Status resolve_function(Context &context, Handle handle, std::shared_ptr<LoadedFunction> *function) {
+  *function = find<LoadedFunction>(handle);
   if (*function) return &(*function)->context == &context ? kSuccess : kInvalidHandle;
   if (const std::shared_ptr<LibraryKernel> kernel = find<LibraryKernel>(handle))
     return kernel->function(context, function);
   return kInvalidHandle;
 }
 
-int attribute_value(const Function &function, int attribute) {
+int attribute_value(const LoadedFunction &function, int attribute) {
   const KernelInfo &info = function.info;
   const DeviceConfig &device = function.context.machine().config();
   const int set = function.attributes->values[static_cast<size_t>(attribute)];

@@ -24,10 +24,10 @@ struct Attributes {
   }
 };
 
-class Function : public Object {
+class LoadedFunction : public Object {
  public:
   static constexpr ObjectKind kKind = ObjectKind::function;
-  Function(LoadedModule &its_module, std::shared_ptr<const Module> its_code, const KernelInfo &its_info,
+  LoadedFunction(LoadedModule &its_module, std::shared_ptr<const Module> its_code, const KernelInfo &its_info,
            std::shared_ptr<Attributes> its_attributes);
   const Handle module;
   Context &context;
@@ -44,7 +44,7 @@ class LoadedModule : public Object {
   /// kInvalidPtx, with the machine's message in `cause`.
   Status load(const Image &image, std::string *cause);
   /// The function, made on first use; null: no such kernel.
-  std::shared_ptr<Function> function(const std::string &name,
+  std::shared_ptr<LoadedFunction> function(const std::string &name,
                                      std::shared_ptr<Attributes> attributes = nullptr);
   const GlobalInfo *global(const std::string &name) const;
   std::vector<std::string> kernel_names() const;
@@ -57,7 +57,7 @@ class LoadedModule : public Object {
  private:
   std::vector<std::shared_ptr<Module>> parts_;
   std::mutex mutex_;
-  std::map<std::string, std::shared_ptr<Function>> functions_;
+  std::map<std::string, std::shared_ptr<LoadedFunction>> functions_;
 };
 
 class LibraryKernel : public Object {
@@ -66,7 +66,7 @@ class LibraryKernel : public Object {
   LibraryKernel(std::shared_ptr<Library> its_library, std::string its_name)
       : Object(kKind), library(std::move(its_library)), name(std::move(its_name)) {}
   /// Its function in the context, loading the library there if need be.
-  Status function(Context &context, std::shared_ptr<Function> *function);
+  Status function(Context &context, std::shared_ptr<LoadedFunction> *function);
   std::shared_ptr<Attributes> attributes(Ordinal device);
 
   const std::shared_ptr<Library> library;  // which drops its kernels when it is unloaded
@@ -96,9 +96,9 @@ class Library : public Object {
 };
 
 /// A CUfunction, or a CUkernel in this context; kInvalidHandle.
-Status resolve_function(Context &context, Handle handle, std::shared_ptr<Function> *function);
+Status resolve_function(Context &context, Handle handle, std::shared_ptr<LoadedFunction> *function);
 
-int attribute_value(const Function &function, int attribute);
+int attribute_value(const LoadedFunction &function, int attribute);
 /// kInvalidValue: no such attribute, not settable, or out of range.
 Status set_attribute(const Device &device, const KernelInfo &info, Attributes &attributes, int attribute,
                      int value);
