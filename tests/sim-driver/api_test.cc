@@ -1,0 +1,232 @@
+// The rest of the interface: devices, contexts, memory queries, entry point look-up.
+#include <gmock/gmock.h>
+
+#include <cstring>
+#include <thread>
+
+#include "tests/sim-driver/cuda.h"
+
+namespace egpu::sim {
+namespace {
+
+class Api : public CudaTest {};
+
+TEST_F(Api, DeviceSaysWhatItIs) {
+  char name[64] = {};
+  EXPECT_EQ(cu("cuDeviceGetName", static_cast<char *>(name), 64, 0), 0);
+  EXPECT_THAT(name, testing::HasSubstr("simulated"));
+  const int expected[][2] = {{1, 1024}, {10, 32}, {16, 4}, {75, 9}, {76, 0}, {8, 49152}};
+  for (const auto &[id, value] : expected) {
+    int got = -1;
+    EXPECT_EQ(cu("cuDeviceGetAttribute", &got, id, 0), 0);
+    EXPECT_EQ(got, value) << "attribute " << id;
+  }
+  int value = 0;
+  EXPECT_EQ(cu("cuDeviceGetAttribute", &value, 0, 0), 1);
+  EXPECT_EQ(cu("cuDeviceGetAttribute", &value, 1, 1), 101);
+  EXPECT_EQ(cu("cuDeviceGet", &value, 1), 101);
+  EXPECT_EQ(cu("cuDriverGetVersion", &value), 0);
+  EXPECT_GE(value, 13000);
+}
+
+TEST_F(Api, ErrorsHaveNamesAndTexts) {
+  const char *text = nullptr;
+  EXPECT_EQ(cu("cuGetErrorName", 700, &text), 0);
+  EXPECT_STREQ(text, "CUDA_ERROR_ILLEGAL_ADDRESS");
+  EXPECT_EQ(cu("cuGetErrorString", 700, &text), 0);
+  EXPECT_STREQ(text, "an illegal memory access was encountered");
+  EXPECT_EQ(cu("cuGetErrorName", 123456, &text), 1);
+  EXPECT_EQ(text, nullptr);
+}
+
+TEST_F(Api, ContextsStackPerThread) {
+  Handle current = nullptr, primary = nullptr, popped = nullptr;
+  EXPECT_EQ(cu("cuCtxGetCurrent", &current), 0);
+  EXPECT_EQ(current, context);
+  EXPECT_EQ(cu("cuDevicePrimaryCtxRetain", &primary, 0), 0);
+  EXPECT_EQ(cu("cuCtxPushCurrent_v2", primary), 0);
+  int device = -1;
+  EXPECT_EQ(cu("cuCtxGetDevice", &device), 0);
+  EXPECT_EQ(device, 0);
+  // A function belongs to its context.
+  EXPECT_EQ(launch("count", nullptr), 400);
+  EXPECT_EQ(cu("cuCtxPopCurrent_v2", &popped), 0);
+  EXPECT_EQ(popped, primary);
+  EXPECT_EQ(launch("count", nullptr), 0);
+  std::thread([] {
+    Handle none = nullptr;
+    EXPECT_EQ(cu("cuCtxGetCurrent", &none), 0);
+    EXPECT_EQ(none, nullptr);
+    EXPECT_EQ(cu("cuCtxSynchronize"), 201);
+    Address address = 0;
+    EXPECT_EQ(cu("cuMemAlloc_v2", &address, size_t{1}), 201);
+  }).join();
+  unsigned flags = 0;
+  int active = -1;
+  EXPECT_EQ(cu("cuDevicePrimaryCtxGetState", 0, &flags, &active), 0);
+  EXPECT_EQ(active, 1);
+  EXPECT_EQ(cu("cuDevicePrimaryCtxRelease_v2", 0), 0);
+  EXPECT_EQ(cu("cuDevicePrimaryCtxGetState", 0, &flags, &active), 0);
+  EXPECT_EQ(active, 0);
+}
+
+TEST_F(Api, PointersAreKnown) {
+  const Address device = allocate(1000);
+  void *host = nullptr;
+  Address managed = 0;
+  EXPECT_EQ(cu("cuMemHostAlloc", &host, size_t{1000}, 0u), 0);
+  EXPECT_EQ(cu("cuMemAllocManaged", &managed, size_t{1000}, 1u), 0);
+  std::memset(reinterpret_cast<void *>(managed), 1, 1000);
+  int type = 0, plain = 0;
+  EXPECT_EQ(cu("cuPointerGetAttribute", static_cast<void *>(&type), 2, device + 10), 0);
+  EXPECT_EQ(type, kMemoryDevice);
+  EXPECT_EQ(cu("cuPointerGetAttribute", static_cast<void *>(&type), 2, reinterpret_cast<Address>(host)), 0);
+  EXPECT_EQ(type, kMemoryHost);
+  EXPECT_EQ(cu("cuPointerGetAttribute", static_cast<void *>(&type), 2, reinterpret_cast<Address>(&plain)), 1);
+  unsigned char is_managed = 0;
+  EXPECT_EQ(cu("cuPointerGetAttribute", static_cast<void *>(&is_managed), 8, managed), 0);
+  EXPECT_EQ(is_managed, 1);
+  Address base = 0;
+  size_t size_bytes = 0;
+  EXPECT_EQ(cu("cuMemGetAddressRange_v2", &base, &size_bytes, device + 999), 0);
+  EXPECT_EQ(base, device);
+  EXPECT_EQ(size_bytes, 1000u);
+  EXPECT_EQ(cu("cuMemGetAddressRange_v2", &base, &size_bytes, device + 1000), 500);
+  EXPECT_EQ(cu("cuMemFreeHost", host), 0);
+  EXPECT_EQ(cu("cuMemFree_v2", managed), 0);
+}
+
+TEST_F(Api, RegisteredHostMemoryIsForKernels) {
+  alignas(4096) static unsigned values[1024];
+  values[0] = 0;
+  EXPECT_EQ(cu("cuMemHostRegister_v2", static_cast<void *>(values), sizeof values, 0u), 0);
+  EXPECT_EQ(cu("cuMemHostRegister_v2", static_cast<void *>(values), sizeof values, 0u), 712);
+  Address address = 0;
+  EXPECT_EQ(cu("cuMemHostGetDevicePointer_v2", &address, static_cast<void *>(values), 0u), 0);
+  EXPECT_EQ(launch("append", nullptr, address, 11u), 0);
+  EXPECT_EQ(cu("cuCtxSynchronize"), 0);
+  EXPECT_EQ(values[0], 1u);
+  EXPECT_EQ(values[1], 11u);
+  EXPECT_EQ(cu("cuMemHostUnregister", static_cast<void *>(values)), 0);
+  EXPECT_EQ(cu("cuMemHostUnregister", static_cast<void *>(values)), 713);
+}
+
+TEST_F(Api, CopiesInTwoDimensions) {
+  unsigned char from[4][8], to[4][16] = {};
+  for (int y = 0; y < 4; ++y)
+    for (int x = 0; x < 8; ++x) from[y][x] = static_cast<unsigned char>(16 * y + x);
+  Address device = 0;
+  size_t pitch = 0;
+  EXPECT_EQ(cu("cuMemAllocPitch_v2", &device, &pitch, size_t{8}, size_t{4}, 4u), 0);
+  Copy2D up{}, down{};
+  up.from_type = down.to_type = kMemoryHost;
+  up.to_type = down.from_type = kMemoryDevice;
+  up.from_host = from;
+  up.from_pitch = 8;
+  up.to_device = down.from_device = device;
+  up.to_pitch = down.from_pitch = pitch;
+  up.width_bytes = 8;
+  up.height = 4;
+  down.from_x_bytes = 2;
+  down.from_y = 1;
+  down.to_host = to;
+  down.to_pitch = 16;
+  down.to_x_bytes = 3;
+  down.width_bytes = 4;
+  down.height = 3;
+  EXPECT_EQ(cu("cuMemcpy2D_v2", static_cast<const Copy2D *>(&up)), 0);
+  EXPECT_EQ(cu("cuMemcpy2D_v2", static_cast<const Copy2D *>(&down)), 0);
+  for (int y = 0; y < 3; ++y)
+    for (int x = 0; x < 4; ++x) EXPECT_EQ(to[y][x + 3], from[y + 1][x + 2]);
+  EXPECT_EQ(to[0][2], 0);
+  EXPECT_EQ(to[0][7], 0);
+}
+
+struct Lookup {
+  const char *name;
+  int version;
+  uint64_t flags;
+  const char *symbol;  // null: not found
+};
+
+TEST_F(Api, EntryPointsByNameAndVersion) {
+  const Lookup table[] = {
+      {"cuMemAlloc", 12000, 0, "cuMemAlloc_v2"},
+      {"cuLaunchKernel", 13000, 0, "cuLaunchKernel"},
+      {"cuLaunchKernel", 13000, 2, "cuLaunchKernel_ptsz"},
+      {"cuMemcpyHtoD", 13000, 2, "cuMemcpyHtoD_v2_ptds"},
+      {"cuCtxSynchronize", 12000, 0, "cuCtxSynchronize"},
+      {"cuCtxSynchronize", 13000, 0, "cuCtxSynchronize_v2"},
+      {"cuDevicePrimaryCtxRelease", 7000, 0, "cuDevicePrimaryCtxRelease"},
+      {"cuGraphInstantiate", 12000, 0, "cuGraphInstantiateWithFlags"},
+      {"cuGraphInstantiate", 11000, 0, "cuGraphInstantiate_v2"},
+      {"cuStreamGetCaptureInfo", 12000, 2, "cuStreamGetCaptureInfo_v2_ptsz"},
+      {"cuCtxCreate", 13000, 0, "cuCtxCreate_v4"},
+      {"cuThereIsNoSuchThing", 13000, 0, nullptr},
+      {"malloc", 13000, 0, nullptr},
+  };
+  for (const Lookup &row : table) {
+    SCOPED_TRACE(row.name);
+    void *found = nullptr;
+    int result = -1;
+    EXPECT_EQ(cu("cuGetProcAddress_v2", row.name, &found, row.version, row.flags, &result),
+              row.symbol ? 0 : 500);
+    EXPECT_EQ(found, row.symbol ? symbol(row.symbol) : nullptr);
+    EXPECT_EQ(result, row.symbol ? 0 : 1);
+  }
+  void *found = nullptr;
+  EXPECT_EQ(cu("cuGetProcAddress_v2", "", &found, 0, uint64_t{0}, static_cast<int *>(nullptr)), 0);
+}
+
+TEST_F(Api, GenuinenessIsNeverClaimed) {
+  const unsigned char id[16] = {0x6b, 0xd5, 0xfb, 0x6c, 0xf4, 0x5b, 0x4a, 0xe7,
+                                0x89, 0x87, 0xd9, 0x39, 0x12, 0xfd, 0x9d, 0xf9};
+  const void *table = nullptr;
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(cu("cuGetExportTable", &table, static_cast<const void *>(id)), 801);
+  EXPECT_EQ(cu("cuGetExportTable", &table, static_cast<const void *>(id)), 801);
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(table, nullptr);
+  EXPECT_THAT(said, testing::HasSubstr("carries NVIDIA's CUDA runtime"));
+  EXPECT_EQ(said.find("carries"), said.rfind("carries"));
+}
+
+TEST_F(Api, UnwrittenEntryPointsSaySoOnce) {
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(cu("cuTexObjectCreate"), 801);
+  EXPECT_EQ(cu("cuTexObjectCreate"), 801);
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(said, "egpu-sim: warning: cuTexObjectCreate: not supported by the simulated driver\n");
+}
+
+TEST_F(Api, Occupancy) {
+  int blocks = 0, grid = 0, block = 0;
+  EXPECT_EQ(cu("cuOccupancyMaxActiveBlocksPerMultiprocessor", &blocks, function("count"), 256, size_t{0}), 0);
+  EXPECT_EQ(blocks, 8);
+  EXPECT_EQ(
+      cu("cuOccupancyMaxActiveBlocksPerMultiprocessor", &blocks, function("count"), 32, size_t{48 * 1024}),
+      0);
+  EXPECT_EQ(blocks, 4);
+  EXPECT_EQ(cu("cuOccupancyMaxPotentialBlockSize", &grid, &block, function("bounded"),
+               static_cast<void *>(nullptr), size_t{0}, 0),
+            0);
+  EXPECT_EQ(block, 64);
+  EXPECT_EQ(grid, 32 * 4);
+}
+
+TEST_F(Api, StreamOrderedMemory) {
+  const Handle on = stream();
+  Address address = 0;
+  EXPECT_EQ(cu("cuMemAllocAsync", &address, size_t{4096}, on), 0);
+  EXPECT_EQ(cu("cuMemsetD8Async", address, static_cast<unsigned char>(0), size_t{4096}, on), 0);
+  EXPECT_EQ(launch("append", on, address, 3u), 0);
+  unsigned values[2] = {};
+  EXPECT_EQ(cu("cuMemcpyDtoHAsync_v2", static_cast<void *>(values), address, sizeof values, on), 0);
+  EXPECT_EQ(cu("cuMemFreeAsync", address, on), 0);
+  EXPECT_EQ(cu("cuStreamSynchronize", on), 0);
+  EXPECT_EQ(values[1], 3u);
+  EXPECT_EQ(cu("cuMemFreeAsync", address, on), 1);
+}
+
+}  // namespace
+}  // namespace egpu::sim

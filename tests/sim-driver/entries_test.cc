@@ -1,0 +1,101 @@
+// The library as a file: every exported function can be hooked by a jump over its first bytes,
+// and nothing but the driver's functions is exported.
+#include <Zydis/Zydis.h>
+#include <elf.h>
+#include <gmock/gmock.h>
+
+#include <cstring>
+#include <map>
+
+#include "tests/sim-driver/cuda.h"
+
+namespace egpu::sim {
+namespace {
+
+std::vector<char> library_bytes() {
+  std::ifstream file(EGPU_BINARY_DIR "/lib/sim/libcuda.so.1", std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// Defined dynamic symbols, by name: their addresses in the loaded library.
+std::map<std::string, const unsigned char *> exported() {
+  const std::vector<char> bytes = library_bytes();
+  std::map<std::string, const unsigned char *> found;
+  Elf64_Ehdr header;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  std::vector<Elf64_Shdr> sections(header.e_shnum);
+  std::memcpy(sections.data(), bytes.data() + header.e_shoff, sections.size() * sizeof(Elf64_Shdr));
+  for (const Elf64_Shdr &section : sections) {
+    if (section.sh_type != SHT_DYNSYM) continue;
+    const char *names = bytes.data() + sections[section.sh_link].sh_offset;
+    for (uint64_t at = 0; at < section.sh_size; at += sizeof(Elf64_Sym)) {
+      Elf64_Sym symbol_entry;
+      std::memcpy(&symbol_entry, bytes.data() + section.sh_offset + at, sizeof symbol_entry);
+      if (symbol_entry.st_shndx == SHN_UNDEF || ELF64_ST_TYPE(symbol_entry.st_info) == STT_SECTION) continue;
+      const char *name = names + symbol_entry.st_name;
+      found[name] = static_cast<const unsigned char *>(symbol(name));
+    }
+  }
+  return found;
+}
+
+TEST(Entries, OnlyTheDriversFunctionsAreExported) {
+  const auto all = exported();
+  EXPECT_GT(all.size(), 600u);
+  for (const auto &[name, code] : all) EXPECT_EQ(name.rfind("cu", 0), 0u) << name;
+}
+
+TEST(Entries, NoTwoNamesShareCode) {
+  std::map<const unsigned char *, std::string> by_code;
+  for (const auto &[name, code] : exported()) {
+    EXPECT_TRUE(by_code.emplace(code, name).second) << name << " is " << by_code[code];
+  }
+}
+
+// 8 bytes are replaced at once: they must be whole instructions that can be moved, none of which
+// leaves the function, and nothing may jump back into them.
+TEST(Entries, FirstBytesCanBeReplaced) {
+  constexpr uint64_t kReplacedBytes = 8;
+  ZydisDecoder decoder;
+  ASSERT_TRUE(ZYAN_SUCCESS(ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)));
+  for (const auto &[name, code] : exported()) {
+    SCOPED_TRACE(name);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(code) % 16, 0u);
+    for (uint64_t at = 0; at < kReplacedBytes;) {
+      ZydisDecodedInstruction instruction;
+      ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+      ASSERT_TRUE(ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, code + at, 16, &instruction, operands)));
+      EXPECT_NE(instruction.meta.category, ZYDIS_CATEGORY_UNCOND_BR);
+      EXPECT_NE(instruction.meta.category, ZYDIS_CATEGORY_COND_BR);
+      EXPECT_NE(instruction.meta.category, ZYDIS_CATEGORY_RET);
+      EXPECT_NE(instruction.meta.category, ZYDIS_CATEGORY_CALL);
+      at += instruction.length;
+    }
+    // The whole function, as far as it is straight: up to 400 bytes or the padding behind it.
+    for (uint64_t at = 0; at < 400;) {
+      ZydisDecodedInstruction instruction;
+      ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+      if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, code + at, 16, &instruction, operands))) break;
+      if (instruction.mnemonic == ZYDIS_MNEMONIC_INT3) break;
+      const bool jumps = instruction.meta.category == ZYDIS_CATEGORY_COND_BR ||
+                         instruction.meta.category == ZYDIS_CATEGORY_UNCOND_BR;
+      if (jumps && operands[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE) {
+        ZyanU64 target = 0;
+        ZydisCalcAbsoluteAddress(&instruction, &operands[0], reinterpret_cast<ZyanU64>(code + at), &target);
+        const uint64_t offset = target - reinterpret_cast<ZyanU64>(code);
+        EXPECT_FALSE(offset > 0 && offset < kReplacedBytes);
+      }
+      at += instruction.length;
+      if (instruction.meta.category == ZYDIS_CATEGORY_RET && at % 16 == 0) break;
+    }
+  }
+}
+
+TEST(Entries, SharedObjectNameIsTheDrivers) {
+  const std::vector<char> bytes = library_bytes();
+  const std::string all(bytes.begin(), bytes.end());
+  EXPECT_NE(all.find(std::string("\0libcuda.so.1\0", 14)), std::string::npos);
+}
+
+}  // namespace
+}  // namespace egpu::sim
