@@ -32,7 +32,7 @@ TEST(Exit, LastSnapshotAtExitHoldsEveryLaunch) {
   Session session(protocol::kStart);
   EXPECT_EQ(run_target("exit", session.path()), 0);
   EXPECT_EQ(session.take(Kind::image).fixed<protocol::Image>().form, protocol::kPtxText);
-  EXPECT_EQ(session.take(Kind::snapshot_done).fixed<protocol::SnapshotDone>().final, 1u);
+  EXPECT_EQ(session.take_final_snapshot().ok, 1u);
   session.take(Kind::ending);
   EXPECT_TRUE(session.closed());
   EXPECT_EQ(session.file_word(), 23u);
@@ -41,9 +41,7 @@ TEST(Exit, LastSnapshotAtExitHoldsEveryLaunch) {
 TEST(Exit, LastSnapshotBeforeThePrimaryContextIsReleased) {
   Session session(protocol::kStart);
   EXPECT_EQ(run_target("release", session.path()), 0);
-  protocol::SnapshotDone done = session.take(Kind::snapshot_done).fixed<protocol::SnapshotDone>();
-  EXPECT_EQ(done.final, 1u);
-  EXPECT_EQ(done.ok, 1u);
+  EXPECT_EQ(session.take_final_snapshot().ok, 1u);
   session.take(Kind::ending);
   EXPECT_EQ(session.file_word(), 23u);
 }

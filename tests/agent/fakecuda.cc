@@ -423,6 +423,13 @@ EXPORT cuGraphCreate(CUgraph *graph, unsigned) {
   *graph = reinterpret_cast<CUgraph>(uintptr_t{0x6000});
   return 0;
 }
+HOOKABLE(cuLibraryGetModule);
+IMPLEMENT fake_cuLibraryGetModule(CUmodule *module, CUlibrary library) {
+  auto *l = reinterpret_cast<Library *>(library);
+  resolve(reinterpret_cast<CUfunction>(l->kernels.begin()->second.get()));  // loads it
+  *module = reinterpret_cast<CUmodule>(l->modules[current]);
+  return 0;
+}
 EXPORT cuModuleGetFunction(CUfunction *f, CUmodule module, const char *name) {
   auto &functions = reinterpret_cast<Module *>(module)->functions;
   if (!functions.count(name)) return kNotFound;
@@ -499,7 +506,8 @@ EXPORT cuKernelGetLibrary(CUlibrary *library, CUkernel kernel) {
   *library = reinterpret_cast<CUlibrary>(reinterpret_cast<Kernel *>(kernel)->library);
   return 0;
 }
-EXPORT cuKernelGetFunction(CUfunction *f, CUkernel kernel) {
+HOOKABLE(cuKernelGetFunction);
+IMPLEMENT fake_cuKernelGetFunction(CUfunction *f, CUkernel kernel) {
   *f = reinterpret_cast<CUfunction>(resolve(reinterpret_cast<CUfunction>(kernel)));
   return *f ? 0 : kInvalidHandle;
 }

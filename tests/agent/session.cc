@@ -261,6 +261,13 @@ Message Session::take(Kind kind) {
   return found;
 }
 
+SnapshotDone Session::take_final_snapshot() {
+  for (int i = 0; i < 10; ++i)
+    if (SnapshotDone done = take(Kind::snapshot_done).fixed<SnapshotDone>(); done.final) return done;
+  ADD_FAILURE() << "no final snapshot";
+  return {};
+}
+
 bool Session::saw(Kind kind) {
   std::lock_guard lock(mutex_);
   for (Message &m : messages_)

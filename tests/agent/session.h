@@ -45,6 +45,8 @@ class Session {
   ~Session();
 
   const std::string &path() const { return path_; }
+  /// The final snapshot_done, skipping others.
+  egpu::session::SnapshotDone take_final_snapshot();
   /// Waits up to 10 s for a message of the kind that was not taken yet; fails the test if none comes.
   Message take(egpu::session::Kind kind);
   bool closed(int milliseconds = 10000);  // the agent closed its end

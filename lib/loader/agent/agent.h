@@ -43,6 +43,9 @@ extern driver::Driver cu;
 struct State {
   // True from before the hooks are placed until the session ends: hooks look at functions.
   std::atomic<bool> active{false};
+  // exit() has begun: the driver's own exit handlers may run at any time from now on, so the agent's
+  // thread makes no driver call of its own accord any more.
+  std::atomic<bool> exiting{false};
   std::atomic<uint32_t> mode{session::kAttach};
   // Captures that the target has begun and not ended, as far as the hooks have seen.
   std::atomic<int> captures_active{0};

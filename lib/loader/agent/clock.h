@@ -10,7 +10,7 @@
 
 namespace egpu::agent {
 
-/// Sets ktime_offset_ns of a context that is current; 0 with a warning if it cannot be measured.
+/// Sets ktime_offset_ns of a context that is current; a warning if it cannot be measured.
 void measure_clock(ContextState *state);
 
 }  // namespace egpu::agent

@@ -117,6 +117,7 @@ void forget_context(ContextState *state) {
   state->map_count = 0;
   state->snapshot_fd = -1;
   state->slots = 0;
+  state->ktime_offset_ns = 0;
   state->next_slot = 0;
   state->next_capture_slot = 0;
   state->captured = false;

@@ -31,6 +31,8 @@ struct ContextState {
   std::atomic<CUcontext> handle;  // null: free
   bool announced;                 // to this session
   bool ending;                    // the target is ending it: hands off
+  bool snapshot_ok;               // of the last snapshot
+  uint64_t snapshot_ns;           // and when it was begun
   bool primary;
   int device;
   int64_t ktime_offset_ns;

@@ -219,6 +219,12 @@ void end_session(bool answer) {
   wake_launches();
   remove_hooks();
   bool drained = nobody_in_flight(deadline);
+  if (process.exiting) {
+    // The last snapshot was made by the exit handler, and memory goes with the process.
+    session::Detached detached = {counters.probed.load(), drained, 0};
+    if (answer) send_packet(session::Kind::detached, &detached, sizeof detached);
+    return;
+  }
   uint64_t probed = counters.probed.load();
   for (ContextState &context : contexts) {
     if (!context.handle || context.ending || (!context.maps && !context.modules)) continue;

@@ -25,7 +25,9 @@ void in_forked_child() {
   process.active.store(false);
   epoch.fetch_add(1);
   drop_session();
-  // The agent in the child cannot be used again: its thread's state was lost half-way.
+  drop_queue();
+  pending.store(false);
+  busy.store(false);
 }
 
 bool begin() {
@@ -40,6 +42,7 @@ bool begin() {
 
 // Bounded: two seconds for the device, two for the copy.
 void at_exit() {
+  if (process.exiting.exchange(true)) return;
   if (process.active) push_and_wait(Told::exiting, nullptr, kDrainLimitNs + 2 * kNanosecondsPerSecond);
 }
 

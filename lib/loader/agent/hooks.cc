@@ -147,7 +147,9 @@ void remove_hooks() {
     // Compares with the code instead of asking `hooked`: if egpu-load died after it wrote the jumps
     // and before it said so, they must go all the same.
     if (place.address % sizeof(uint64_t) == 0) {
-      if (load_word(place.address) != original_word(place)) store_code(place.address, original_word(place));
+      bool original =
+          load_word(place.address) == original_word(place) || store_code(place.address, original_word(place));
+      if (original) set_original(sent[n], place.address);
     } else if (memcmp(reinterpret_cast<const void *>(place.address), place.code, sizeof(uint64_t)) != 0) {
       send_warning("%s: not aligned to 8 bytes, still hooked", rows[sent[n]].name);
     }

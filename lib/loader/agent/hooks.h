@@ -16,8 +16,8 @@
   /* launch.cc */                                                                                         \
   X(cuLaunchKernel)                                                                                       \
   X(cuLaunchKernel_ptsz)                                                                                  \
-  X(cuLaunchKernelEx) X(cuLaunchKernelEx_ptsz) X(cuLaunchCooperativeKernel)                               \
-      X(cuLaunchCooperativeKernel_ptsz) /* graph.cc */                                                    \
+  X(cuLaunchKernelEx)                                                                                     \
+  X(cuLaunchKernelEx_ptsz) X(cuLaunchCooperativeKernel) X(cuLaunchCooperativeKernel_ptsz) /* graph.cc */  \
       X(cuGraphAddKernelNode) X(cuGraphAddKernelNode_v2) X(cuGraphKernelNodeSetParams)                    \
           X(cuGraphKernelNodeSetParams_v2) X(cuGraphKernelNodeGetParams) X(cuGraphKernelNodeGetParams_v2) \
               X(cuGraphExecKernelNodeSetParams) X(cuGraphExecKernelNodeSetParams_v2) X(cuGraphAddNode)    \
@@ -29,9 +29,10 @@
       X(cuModuleLoad) X(cuModuleLoadData) X(cuModuleLoadDataEx) X(cuModuleLoadFatBinary)                  \
           X(cuLibraryLoadData) X(cuLibraryLoadFromFile) X(cuModuleUnload) X(cuLibraryUnload)              \
               X(cuFuncSetAttribute) X(cuFuncSetCacheConfig) X(cuFuncSetSharedMemConfig)                   \
-                  X(cuKernelSetAttribute) X(cuKernelSetCacheConfig) X(cuCtxDestroy) X(cuCtxDestroy_v2)    \
-                      X(cuDevicePrimaryCtxRelease) X(cuDevicePrimaryCtxRelease_v2)                        \
-                          X(cuDevicePrimaryCtxReset) X(cuDevicePrimaryCtxReset_v2)
+                  X(cuKernelGetFunction) X(cuLibraryGetModule) X(cuKernelSetAttribute)                    \
+                      X(cuKernelSetCacheConfig) X(cuCtxDestroy) X(cuCtxDestroy_v2)                        \
+                          X(cuDevicePrimaryCtxRelease) X(cuDevicePrimaryCtxRelease_v2)                    \
+                              X(cuDevicePrimaryCtxReset) X(cuDevicePrimaryCtxReset_v2)
 
 namespace egpu::agent {
 

@@ -17,19 +17,29 @@ constexpr uint32_t round_up_8(uint32_t n) { return (n + 7) & ~7u; }
 struct Identity {
   const char *name;
   uint64_t module;
-  bool is_kernel;
+  bool is_kernel, module_is_library;
 };
+
+// The library that a handle was got from, if the hooks saw that.
+uint64_t library_of(const void *handle) {
+  Entry *slot = find_slot(reinterpret_cast<uint64_t>(handle));
+  return slot ? slot->library.load(std::memory_order_relaxed) : 0;
+}
 
 bool identify(CUfunction function, Identity *identity) {
   *identity = {};
   if (cu.cuFuncGetName && cu.cuFuncGetName(&identity->name, function) == 0 && identity->name) {
     CUmodule module = nullptr;
     if (cu.cuFuncGetModule) cu.cuFuncGetModule(&module, function);
-    identity->module = reinterpret_cast<uint64_t>(module);
+    // The images that egpu-load knows are named by their library where there is one.
+    uint64_t library = library_of(function);
+    if (!library && module) library = library_of(module);
+    identity->module = library ? library : reinterpret_cast<uint64_t>(module);
+    identity->module_is_library = library != 0;
     return true;
   }
   CUkernel kernel = reinterpret_cast<CUkernel>(function);
-  identity->is_kernel = true;
+  identity->is_kernel = identity->module_is_library = true;
   if (!cu.cuKernelGetName || cu.cuKernelGetName(&identity->name, kernel) != 0 || !identity->name)
     return false;
   CUlibrary library = nullptr;
@@ -57,6 +67,7 @@ void ask(Entry *entry, CUfunction function) {
   entry->is_kernel.store(identity.is_kernel, std::memory_order_relaxed);
   entry->context.store(context, std::memory_order_relaxed);
   entry->module = identity.module;
+  entry->module_is_library = identity.module_is_library;
   entry->patched = nullptr;
   entry->patched_module = nullptr;
   entry->where = nullptr;

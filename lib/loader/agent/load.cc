@@ -116,6 +116,7 @@ void add_entry(uint64_t handle, Verdict verdict, const Entry &from, uint64_t mod
   entry->is_kernel.store(false, std::memory_order_relaxed);
   entry->context.store(from.context.load(std::memory_order_relaxed), std::memory_order_relaxed);
   entry->module = module;
+  entry->module_is_library = verdict == Verdict::probed && from.module_is_library;
   entry->patched = from.patched;
   entry->patched_module = from.patched_module;
   entry->flags = from.flags;
@@ -156,6 +157,9 @@ const char *publish(ContextState *state, const LoadKernel &kernel, const Text &t
   else if (cu.cuModuleGetFunction(&entry->patched, module->module,
                                   reinterpret_cast<const char *>(text.bytes + kernel.name_offset)) != 0)
     why = "not found in its patched module";
+  else if (cu.cuFuncLoad &&
+           cu.cuFuncLoad(entry->patched) != 0)  // lazy loading would do it at the first launch
+    why = "could not be loaded";
   else if ((kernel.flags & session::kLaunchParameters) && make_slots(state) != 0)
     why = "no device memory for launch slots";
   if (why) {
@@ -175,8 +179,9 @@ const char *publish(ContextState *state, const LoadKernel &kernel, const Text &t
   copy_attributes(*entry);
   add_entry(reinterpret_cast<uint64_t>(entry->patched), Verdict::patched, *entry,
             reinterpret_cast<uint64_t>(module->module));
+  // In start mode this would load the original, which is never launched; there the hooks see who asks for it.
   CUfunction twin = nullptr;
-  if (entry->is_kernel && cu.cuKernelGetFunction &&
+  if (process.mode == session::kAttach && entry->is_kernel && cu.cuKernelGetFunction &&
       cu.cuKernelGetFunction(&twin, reinterpret_cast<CUkernel>(kernel.function)) == 0 && twin)
     add_entry(reinterpret_cast<uint64_t>(twin), Verdict::probed, *entry, entry->module);
   module->live.fetch_add(1);
@@ -242,6 +247,11 @@ void load_modules(const session::Load &load, int fd) {
       if (Entry *entry = find_entry(kernels[i].function, reinterpret_cast<CUcontext>(load.context)))
         decide(entry, Verdict::unprobed);
     wake_launches();
+    // egpu-load waits for one answer per module.
+    session::Loaded refused = {0, 0, 0, 0};
+    const char *log = why ? why : "out of memory";
+    for (; text.size >= tables && refused.module < load.module_count; ++refused.module)
+      send_packet(session::Kind::loaded, &refused, sizeof refused, log, strlen(log) + 1);
     free(text.bytes);
     return;
   }
@@ -267,6 +277,11 @@ void look_up_globals(const session::WantGlobals &want, const char *names, size_t
   }
   uint64_t *addresses = static_cast<uint64_t *>(calloc(want.count + size_t{1}, sizeof(uint64_t)));
   if (!addresses) return;
+  // A function may be told as its library's although it is a CUfunction itself.
+  bool is_library = want.is_library;
+  for_each_entry([&](Entry &entry, Verdict) {
+    if (entry.module == want.module) is_library = entry.module_is_library;
+  });
   bool here = enter_context(reinterpret_cast<CUcontext>(want.context)) != nullptr;
   for (const char *end = names + bytes; fixed.count < want.count && names < end; ++fixed.count) {
     size_t length = strnlen(names, static_cast<size_t>(end - names));
@@ -274,7 +289,7 @@ void look_up_globals(const session::WantGlobals &want, const char *names, size_t
     CUdeviceptr address = 0;
     size_t size = 0;
     CUresult error = driver::kNotFound;
-    if (here && want.is_library) {
+    if (here && is_library) {
       CUlibrary library = reinterpret_cast<CUlibrary>(want.module);
       if (cu.cuLibraryGetGlobal) error = cu.cuLibraryGetGlobal(&address, &size, library, names);
       if (error != 0 && cu.cuLibraryGetManaged)

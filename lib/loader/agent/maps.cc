@@ -129,17 +129,26 @@ void snapshot_context(ContextState *state, bool final) {
   session::SnapshotDone done = {reinterpret_cast<uint64_t>(state->handle.load()), now_ns(), 1, final};
   for (uint32_t i = 0; i < state->map_count; ++i)
     if (!copy_out(state, state->maps[i])) done.ok = 0;
+  state->snapshot_ok = done.ok;
+  state->snapshot_ns = done.time_ns;
+  send_packet(session::Kind::snapshot_done, &done, sizeof done);
+}
+
+void confirm_final(const ContextState &state) {
+  if (!state.maps) return;
+  session::SnapshotDone done = {reinterpret_cast<uint64_t>(state.handle.load()), state.snapshot_ns,
+                                state.snapshot_ok, 1};
   send_packet(session::Kind::snapshot_done, &done, sizeof done);
 }
 
 void snapshot_all(bool final) {
   bool any = false;
   for (ContextState &state : contexts) {
-    if (!state.handle || !state.maps) continue;
+    if (!state.handle || !state.maps || process.exiting) continue;
     any = true;
     if (enter_context(state.handle)) snapshot_context(&state, final);
   }
-  session::SnapshotDone nothing = {0, now_ns(), 1, final};
+  session::SnapshotDone nothing = {0, now_ns(), 0, final};
   if (!any) send_packet(session::Kind::snapshot_done, &nothing, sizeof nothing);
 }
 

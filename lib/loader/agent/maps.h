@@ -12,6 +12,8 @@ namespace egpu::agent {
 void make_maps(const session::Maps &maps, const session::MapBlock *blocks, int fd);
 /// Copies all maps of a context, which must be current, into its file; sends `snapshot_done`.
 void snapshot_context(ContextState *state, bool final);
+/// Says that the last snapshot of a context is the final one.
+void confirm_final(const ContextState &state);
 /// The same for all contexts; says so even if there is nothing to copy.
 void snapshot_all(bool final);
 /// Writes the consumed position of a printk ring.

@@ -16,6 +16,12 @@ CUresult loaded(CUresult result, CUmodule *module, const void *image) {
   return result;
 }
 
+// A function or module that stands for one of a library: launches of it are told as the library's.
+void remember_library(const void *handle, const void *library) {
+  if (!process.active || !handle || !library) return;
+  if (Entry *slot = slot_of(bits(handle))) slot->library.store(bits(library), std::memory_order_relaxed);
+}
+
 // Before an unload: handles may be given to other functions afterwards.
 void unloading(const void *module) {
   if (!process.active || !module) return;
@@ -94,6 +100,19 @@ CUresult hook_cuModuleUnload(CUmodule module) {
 CUresult hook_cuLibraryUnload(CUlibrary library) {
   unloading(library);
   return cu.cuLibraryUnload(library);
+}
+
+CUresult hook_cuKernelGetFunction(CUfunction *f, CUkernel kernel) {
+  CUresult result = cu.cuKernelGetFunction(f, kernel);
+  CUlibrary library = nullptr;
+  if (result == 0 && f && cu.cuKernelGetLibrary && cu.cuKernelGetLibrary(&library, kernel) == 0)
+    remember_library(*f, library);
+  return result;
+}
+CUresult hook_cuLibraryGetModule(CUmodule *module, CUlibrary library) {
+  CUresult result = cu.cuLibraryGetModule(module, library);
+  if (result == 0 && module) remember_library(*module, library);
+  return result;
 }
 
 CUresult hook_cuFuncSetAttribute(CUfunction f, int attribute, int value) {

@@ -49,6 +49,12 @@ void push(Node *node) {
   (void)ignored;
 }
 
+void drop_queue() {
+  head.store(nullptr);
+  int fd = event_fd.exchange(-1);
+  if (fd >= 0) close(fd);
+}
+
 Node *take_all() {
   uint64_t count;
   ssize_t ignored = read(event_fd, &count, sizeof count);

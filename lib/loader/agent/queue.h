@@ -40,6 +40,8 @@ int queue_fd();
 /// A node with room for the payload; null if memory is short. Not on the fast path.
 Node *new_node(Told told, session::Kind kind, size_t payload_bytes);
 void push(Node *node);
+/// Gives up what is queued and the descriptor, which a forked child shares with its parent.
+void drop_queue();
 /// All nodes, oldest first; the caller frees them with free_node.
 Node *take_all();
 void free_node(Node *node);

@@ -54,6 +54,16 @@ Entry *slot_of(uint64_t handle) {
   return nullptr;
 }
 
+Entry *find_slot(uint64_t handle) {
+  for (uint32_t slot = first_slot(handle), n = 0; n < kTableSlots;
+       slot = (slot + 1) & (kTableSlots - 1), ++n) {
+    uint64_t found = table[slot].handle.load(std::memory_order_acquire);
+    if (!found) return nullptr;
+    if (found == handle) return &table[slot];
+  }
+  return nullptr;
+}
+
 Entry *find_entry(uint64_t handle, CUcontext context) {
   for (uint32_t slot = first_slot(handle), n = 0; n < kTableSlots;
        slot = (slot + 1) & (kTableSlots - 1), ++n) {
@@ -83,6 +93,8 @@ void drop(Entry &entry) {
 }  // namespace
 
 void drop_module(uint64_t module) {
+  for (Entry *e = used_entries.load(std::memory_order_acquire); e; e = e->next_used)
+    if (e->library.load(std::memory_order_relaxed) == module) e->library.store(0, std::memory_order_relaxed);
   for_each_entry([&](Entry &entry, Verdict) {
     if (entry.module == module) drop(entry);
   });

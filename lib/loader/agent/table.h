@@ -41,6 +41,10 @@ struct alignas(128) Entry {
   uint64_t module;  // CUmodule or CUlibrary; for a patched function its own CUmodule
   PatchedModule *patched_module;
   uint64_t original;  // of a patched function: the handle that it stands for
+  bool module_is_library;
+  // Of a CUfunction that the target got from a CUkernel, or of a CUmodule that it got from a CUlibrary
+  // (then the handle is the module's and the slot is never live): the library. 0: none known.
+  std::atomic<uint64_t> library;
   Entry *next_used;
 };
 
@@ -96,6 +100,9 @@ Entry *find_entry(uint64_t handle, CUcontext context);
 /// The first slot of a handle, whatever its state; null if the table is full. For what is
 /// remembered of a function before its first launch.
 Entry *slot_of(uint64_t handle);
+
+/// The same, not made if there is none.
+Entry *find_slot(uint64_t handle);
 
 /// Drops the entries of a module or library, of a context.
 void drop_module(uint64_t module);

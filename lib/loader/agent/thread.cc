@@ -85,10 +85,10 @@ bool handle_packet(const Packet &packet) {
 }
 
 // The last words about a context, or about all of them.
-void last_snapshot(ContextState *context) {
+void last_snapshot(ContextState *context, bool final) {
   if (!context->maps || !enter_context(context->handle)) return;
   drain(context, now_ns() + kDrainLimitNs);
-  snapshot_context(context, true);
+  snapshot_context(context, final);
 }
 
 void handle_node(Node *node) {
@@ -106,7 +106,7 @@ void handle_node(Node *node) {
       break;
     case Told::context_ending:
       if (!context) break;
-      last_snapshot(context);
+      last_snapshot(context, false);
       cu.cuCtxSetCurrent(nullptr);
       context->ending = true;
       break;
@@ -115,13 +115,14 @@ void handle_node(Node *node) {
       break;
     case Told::context_gone:
       if (!context) break;
+      confirm_final(*context);
       drop_context(node->context);
       drop_garbage(node->context);
       forget_context(context);
       break;
     case Told::exiting:
       for (ContextState &c : contexts)
-        if (c.handle) last_snapshot(&c);
+        if (c.handle) last_snapshot(&c, true);
       send_packet(Kind::ending, nullptr, 0);
       break;
   }

@@ -77,6 +77,7 @@ struct CUgraphEdgeData;
   X(cuLibraryUnload, (CUlibrary library), 0)                                                                 \
   X(cuLibraryGetGlobal, (CUdeviceptr * address, size_t *bytes, CUlibrary library, const char *name), 0)      \
   X(cuLibraryGetManaged, (CUdeviceptr * address, size_t *bytes, CUlibrary library, const char *name), 0)     \
+  X(cuLibraryGetModule, (CUmodule * module, CUlibrary library), 0)                                           \
   X(cuLinkCreate_v2, (unsigned count, int *options, void **values, CUlinkState *state), 1)                   \
   X(cuLinkAddData_v2,                                                                                        \
     (CUlinkState state, int type, void *data, size_t bytes, const char *name, unsigned count, int *options,  \
@@ -88,6 +89,7 @@ struct CUgraphEdgeData;
   X(cuFuncGetName, (const char **name, CUfunction f), 0)                                                     \
   X(cuFuncGetModule, (CUmodule * module, CUfunction f), 0)                                                   \
   X(cuFuncGetAttribute, (int *value, int attribute, CUfunction f), 1)                                        \
+  X(cuFuncLoad, (CUfunction f), 0)                                                                           \
   X(cuFuncSetAttribute, (CUfunction f, int attribute, int value), 1)                                         \
   X(cuFuncSetCacheConfig, (CUfunction f, int config), 0)                                                     \
   X(cuFuncSetSharedMemConfig, (CUfunction f, int config), 0)                                                 \
