@@ -69,6 +69,7 @@ Transfer::Check Transfer::check_memory_argument(State &state, int index, int siz
             format("{}, but byte {} of it is not initialised; set the whole variable first, padding too "
                    "(= {})",
                    wanted, *hole - begin, "{}"));
+      stack.note_read(begin, size);
       if (stack.holds_pointer(begin, size))
         return fail(wanted + ", but holds a pointer; pointers may not leave the program");
       return collector_.argument(pc_, index, value, size);

@@ -59,6 +59,7 @@ Result<Explorer::Walk> Explorer::fork(Path &path, const JumpIf &op, std::optiona
   }
   if (!taken && !fallen) {
     // The state was contradictory: no run comes here.
+    mark_reads(path);
     if (auto e = end(path, {})) return *e;
     return Walk::ended;
   }

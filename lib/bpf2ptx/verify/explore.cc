@@ -45,7 +45,8 @@ Explorer::Explorer(const Program &program, const Structure &structure, const Ver
       transfer_(transfer),
       collector_(collector),
       claims_(claims),
-      liveness_(program.insns),
+      liveness_(program.insns, structure.starts.size() > 1 ? static_cast<size_t>(structure.starts[1])
+                                                           : program.insns.size()),
       join_(structure.join),
       seen_at_(program.insns.size()),
       start_(std::chrono::steady_clock::now()) {
@@ -144,44 +145,77 @@ std::optional<Error> Explorer::check_limits(const Path &path) {
   return std::nullopt;
 }
 
-LiveRegs Explorer::live_in(const Path &path) const {
-  LiveRegs live;
+Live Explorer::live_in(const Path &path) const {
+  Live live;
   const auto &frames = path.state.frames;
-  for (size_t f = 0; f + 1 < frames.size(); ++f)
-    live.frames.push_back(liveness_.during_call(frames[f + 1].call));
-  live.frames.push_back(liveness_.before(path.pc));
+  for (size_t f = 0; f < frames.size(); ++f) {
+    bool top = f + 1 == frames.size();
+    int call = top ? -1 : frames[f + 1].call;
+    live.frames.push_back({top ? liveness_.before(path.pc) : liveness_.during_call(call),
+                           top ? liveness_.matters_before(path.pc) : liveness_.matters_during_call(call),
+                           Stack::Bytes{}.set()});
+  }
   return live;
+}
+
+// The path has read stack bytes since its last seen state: that state depends on them, and so
+// do the ones before it, back to where the bytes were written.
+void Explorer::mark_reads(const Path &path) {
+  for (size_t f = 0; f < path.state.frames.size(); ++f)
+    mark_reads(path.seen, f, path.state.frames[f].stack.use().read);
+}
+
+void Explorer::mark_reads(int seen, size_t frame, Stack::Bytes reads) {
+  while (seen >= 0 && reads.any()) {
+    Seen &s = *seen_[static_cast<size_t>(seen)];
+    if (frame >= s.read.size() || (reads & ~s.read[frame]).none()) return;
+    s.read[frame] |= reads;
+    reads &= ~s.written[frame];
+    seen = s.parent;
+  }
 }
 
 // Paths meet at path.pc: has what can happen from here been explored already?
 Result<Explorer::Walk> Explorer::meet(Path &path) {
-  LiveRegs live = live_in(path);
+  Live live = live_in(path), all = live;
   std::vector<int> &here = seen_at_[static_cast<size_t>(path.pc)];
   for (size_t i = here.size(); i-- > 0;) {
     Seen &seen = *seen_[static_cast<size_t>(here[i])];
-    if (!covers(seen.state, path.state, live)) {
-      // States that cover nothing cost time and memory (the rule is the kernel's).
-      if (seen.open == 0 && ++seen.misses > 3 * seen.hits + 16) {
-        memory_ -= size_of(seen.state);
-        seen.state = State{};
-        here.erase(here.begin() + static_cast<std::ptrdiff_t>(i));
-      }
+    // Every open state is an ancestor of this path. The same state again: no progress.
+    if (seen.open > 0) {
+      if (covers(seen.state, path.state, all) && covers(path.state, seen.state, all))
+        return unbounded(path, false);
       continue;
     }
-    if (seen.open == 0) {
+    for (size_t f = 0; f < live.frames.size() && f < seen.read.size(); ++f)
+      live.frames[f].stack = seen.read[f];
+    if (covers(seen.state, path.state, live)) {
       ++seen.hits;
+      mark_reads(path);
+      for (size_t f = 0; f < seen.read.size(); ++f)
+        mark_reads(path.seen, f, seen.read[f] & ~path.state.frames[f].stack.use().written);
       if (auto e = end(path, seen.to_end)) return *e;
       return Walk::ended;
     }
-    // Every open state is an ancestor of this path. The same state again: no progress.
-    if (covers(path.state, seen.state, live)) return unbounded(path, false);
+    // States that cover nothing cost time and memory (the rule is the kernel's).
+    if (++seen.misses > 3 * seen.hits + 16) {
+      memory_ -= size_of(seen.state);
+      seen.state = State{};
+      here.erase(here.begin() + static_cast<std::ptrdiff_t>(i));
+    }
   }
   remember(path);
   return Walk::on;
 }
 
 void Explorer::remember(Path &path) {
+  mark_reads(path);
   auto seen = std::make_unique<Seen>();
+  for (Frame &frame : path.state.frames) {
+    seen->read.emplace_back();
+    seen->written.push_back(frame.stack.use().written);
+    frame.stack.clear_use();
+  }
   seen->state = path.state;
   drop_lonely_ids(seen->state);
   seen->pc = path.pc;
@@ -210,7 +244,7 @@ std::optional<Error> Explorer::end(const Path &path, const Counts &rest) {
 }
 
 void Explorer::record_claims(const Path &path) {
-  RegMask live = liveness_.before(path.pc);
+  RegMask live = liveness_.matters_before(path.pc);
   auto &row = claims_->before[static_cast<size_t>(path.pc)];
   for (size_t n = 0; n < kRegCount; ++n) {
     if (!((live >> n) & 1)) continue;

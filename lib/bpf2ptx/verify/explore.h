@@ -43,6 +43,8 @@ class Explorer {
     Counts to_end;       // the most executed from here, over all explored continuations
     int open = 1;        // paths from here that are not explored to their end
     uint32_t hits = 0, misses = 0;
+    // By frame: stack bytes that some continuation reads, and that were written since `parent`.
+    std::vector<Stack::Bytes> read, written;
   };
 
   // One decision of a path, for messages.
@@ -70,7 +72,9 @@ class Explorer {
   Check end(const Path &path, const Counts &rest);
   Check check_limits(const Path &path);
   void count(Path &path, const Op &op);
-  LiveRegs live_in(const Path &path) const;
+  Live live_in(const Path &path) const;
+  void mark_reads(const Path &path);
+  void mark_reads(int seen, size_t frame, Stack::Bytes reads);
   void record_claims(const Path &path);
 
   // conditions.cc

@@ -42,7 +42,8 @@ struct Use {
 
 RegUse reg_use(const Op &op) { return std::visit(Use{}, op); }
 
-Liveness::Liveness(const std::vector<Insn> &insns) : insns_(insns), before_(insns.size(), 0) {
+Liveness::Liveness(const std::vector<Insn> &insns, size_t main_end)
+    : insns_(insns), before_(insns.size(), 0), matters_(insns.size(), 0) {
   for (bool changed = true; changed;) {
     changed = false;
     for (size_t i = insns.size(); i-- > 0;) {
@@ -57,16 +58,85 @@ Liveness::Liveness(const std::vector<Insn> &insns) : insns_(insns), before_(insn
       changed = true;
     }
   }
+  find_matters(main_end);
 }
 
-RegMask Liveness::after(int insn) const {
+RegMask Liveness::after(const std::vector<RegMask> &before, int insn) const {
   auto i = static_cast<size_t>(insn);
   const Op &op = insns_[i].op;
   if (std::holds_alternative<Exit>(op)) return 0;
-  if (auto *jump = std::get_if<Jump>(&op)) return before_[static_cast<size_t>(jump->target)];
-  RegMask live = i + 1 < before_.size() ? before_[i + 1] : RegMask{0};
-  if (auto *jump = std::get_if<JumpIf>(&op)) live |= before_[static_cast<size_t>(jump->target)];
+  if (auto *jump = std::get_if<Jump>(&op)) return before[static_cast<size_t>(jump->target)];
+  RegMask live = i + 1 < before.size() ? before[i + 1] : RegMask{0};
+  if (auto *jump = std::get_if<JumpIf>(&op)) live |= before[static_cast<size_t>(jump->target)];
   return live;
+}
+
+// Registers that hold an address in the stack somewhere in the program; numbers stored through
+// others never come back.
+RegMask Liveness::may_point_to_stack() const {
+  RegMask pointers = 1 << kFramePointer;
+  for (RegMask before = 0; before != pointers;) {
+    before = pointers;
+    bool spilled = false;
+    for (const Insn &insn : insns_) {
+      auto *store = std::get_if<Store>(&insn.op);
+      spilled |= store && (bit(store->src) & pointers);
+    }
+    for (const Insn &insn : insns_) {
+      RegUse use = reg_use(insn.op);
+      if (std::holds_alternative<Load>(insn.op)) {
+        if (spilled) pointers |= use.writes;
+      } else if (std::holds_alternative<CallLocal>(insn.op)) {
+        // A function may return what it was given.
+        if (use.reads & pointers) pointers |= kR0;
+      } else if (std::holds_alternative<CallHelper>(insn.op)) {
+        // bpf_loop passes its r3 on as the callback's r2.
+        if (pointers & 0x8) pointers |= 0x4;
+      } else if (!std::holds_alternative<Atomic>(insn.op) && (use.reads & pointers)) {
+        pointers |= use.writes;
+      }
+    }
+  }
+  return pointers;
+}
+
+// The numbers that matter before an instruction, from those that matter after it.
+RegMask Liveness::matters_through(size_t insn, RegMask after, bool in_main, RegMask stack_pointers) const {
+  const Op &op = insns_[insn].op;
+  RegUse use = reg_use(op);
+  RegMask rest = bits(after & ~use.writes);
+  if (auto *load = std::get_if<Load>(&op)) return bits(rest | bit(load->base));
+  if (auto *store = std::get_if<Store>(&op))
+    return bits(rest | bit(store->base) | (bit(store->base) & stack_pointers ? bit(store->src) : 0));
+  if (auto *atomic = std::get_if<Atomic>(&op)) return bits(rest | bit(atomic->base));
+  if (std::holds_alternative<Exit>(op)) return in_main ? RegMask{0} : kR0;
+  if (auto *alu = std::get_if<Alu>(&op)) {
+    // Divisors are looked at: facts say whether they can be zero.
+    bool divides =
+        alu->op == AluOp::div || alu->op == AluOp::sdiv || alu->op == AluOp::mod || alu->op == AluOp::smod;
+    RegMask divisor = divides ? bit(alu->src) : RegMask{0};
+    return bits(rest | divisor | (after & use.writes ? use.reads : 0));
+  }
+  bool moves = std::holds_alternative<Mov>(op) || std::holds_alternative<Neg>(op) ||
+               std::holds_alternative<Endian>(op);
+  if (moves) return bits(rest | (after & use.writes ? use.reads : 0));
+  if (auto *call = std::get_if<CallLocal>(&op))
+    return bits(rest | (matters_[static_cast<size_t>(call->target)] & 0x3e));
+  return bits(rest | use.reads);
+}
+
+void Liveness::find_matters(size_t main_end) {
+  RegMask stack_pointers = may_point_to_stack();
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (size_t i = insns_.size(); i-- > 0;) {
+      RegMask matters =
+          matters_through(i, after(matters_, static_cast<int>(i)), i < main_end, stack_pointers);
+      if (matters == matters_[i]) continue;
+      matters_[i] = matters;
+      changed = true;
+    }
+  }
 }
 
 }  // namespace egpu::bpf

@@ -71,6 +71,7 @@ Transfer::Check Transfer::check_stack_access(State &state, const Value &address,
   if (auto hole = stack.uninitialized(begin, last + size - begin))
     return fail(format(
         "the stack is not initialised at offset {} here; give the variable a value on every path", *hole));
+  stack.note_read(begin, last + size - begin);
   if (begin == last && access == Access::load) {
     if (stack.load(begin, size)) return std::nullopt;
     return fail(format("{} bytes of a pointer that is kept on the stack cannot be used as a number", size));

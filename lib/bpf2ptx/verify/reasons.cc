@@ -67,7 +67,7 @@ Error Explorer::unbounded(const Path &path, bool progress) const {
   }
   if (!progress)
     return messages_.error(at,
-                           "this loop never ends: nothing changes from one round to the next; bound it: for "
+                           "this loop never ends: nothing that its end depends on changes; bound it: for "
                            "(i = 0; i < 16; i++)");
   return messages_.error(
       at,

@@ -34,9 +34,19 @@ void Stack::forget(int begin, int size) {
   });
 }
 
+void Stack::note_read(int begin, int size) {
+  for (int offset = begin; offset < begin + size; ++offset)
+    if (!use_.written[index(offset)]) use_.read.set(index(offset));
+}
+
+void Stack::note_write(int begin, int size) {
+  for (int offset = begin; offset < begin + size; ++offset) use_.written.set(index(offset));
+}
+
 void Stack::store(int begin, int size, const Value &value) {
   forget(begin, size);
   touch(begin);
+  note_write(begin, size);
   mark(begin, size, kSpill);
   Value stored = value;
   if (stored.is_scalar()) {
@@ -54,6 +64,7 @@ void Stack::store_somewhere(int begin, int end) {
 
 void Stack::store_unknown(int begin, int size) {
   touch(begin);
+  note_write(begin, size);
   forget(begin, size);
   mark(begin, size, kData);
 }

@@ -4,6 +4,7 @@
 // long as no later store touches its bytes.
 #pragma once
 #include <array>
+#include <bitset>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -16,6 +17,14 @@ constexpr int kStackBytes = 512;  // of all frames together, as in Linux (MAX_BP
 
 class Stack {
  public:
+  /// A set of bytes; bit n is offset -n - 1.
+  using Bytes = std::bitset<kStackBytes>;
+  // What was done since the explorer last asked: bytes read that were not written before, and
+  // bytes written.
+  struct Use {
+    Bytes read, written;
+  };
+
   struct Spill {
     int begin, size;  // begin: offset from the frame pointer
     Value value;
@@ -42,6 +51,11 @@ class Stack {
   /// pointer, or a pointer beside other bytes.
   std::optional<Value> load(int begin, int size) const;
 
+  /// The program reads [begin, begin + size) here.
+  void note_read(int begin, int size);
+  const Use &use() const { return use_; }
+  void clear_use() { use_ = {}; }
+
   std::vector<Spill> &spills() { return spills_; }
   const std::vector<Spill> &spills() const { return spills_; }
   bool initialized(int offset) const { return bytes_[index(offset)] != kInvalid; }
@@ -50,11 +64,13 @@ class Stack {
   enum Byte : uint8_t { kInvalid = 0, kData, kSpill };
   static size_t index(int offset) { return static_cast<size_t>(-offset - 1); }
   void forget(int begin, int size);
+  void note_write(int begin, int size);
   void mark(int begin, int size, Byte byte);
 
   std::array<uint8_t, kStackBytes> bytes_{};
   std::vector<Spill> spills_;  // do not overlap
   int depth_ = 0;
+  Use use_;
 };
 
 }  // namespace egpu::bpf

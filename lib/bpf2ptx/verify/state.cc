@@ -31,16 +31,24 @@ bool covers_value(const Value &seen, const Value &now, IdMap &ids) {
   return ids.same(seen.id, now.id);
 }
 
-bool covers_stack(const Stack &seen, const Stack &now, IdMap &ids) {
+bool any_live(const Stack::Bytes &live, int begin, int size) {
+  for (int offset = begin; offset < begin + size; ++offset)
+    if (live[static_cast<size_t>(-offset - 1)]) return true;
+  return false;
+}
+
+bool covers_stack(const Stack &seen, const Stack &now, const Stack::Bytes &live, IdMap &ids) {
   for (int offset = -1; offset >= -seen.depth(); --offset)
-    if (seen.initialized(offset) && !now.initialized(offset)) return false;
+    if (live[static_cast<size_t>(-offset - 1)] && seen.initialized(offset) && !now.initialized(offset))
+      return false;
   for (const Stack::Spill &spill : seen.spills()) {
+    if (!any_live(live, spill.begin, spill.size)) continue;
     auto loaded = now.load(spill.begin, spill.size);
     if (!loaded || !covers_value(spill.value, *loaded, ids)) return false;
   }
   // Bytes that were data may now be part of a pointer, which cannot be read as data.
   for (const Stack::Spill &spill : now.spills()) {
-    if (!spill.value.is_pointer()) continue;
+    if (!spill.value.is_pointer() || !any_live(live, spill.begin, spill.size)) continue;
     bool matched = false;
     for (const Stack::Spill &old : seen.spills())
       matched |= old.begin == spill.begin && old.size == spill.size;
@@ -51,20 +59,28 @@ bool covers_stack(const Stack &seen, const Stack &now, IdMap &ids) {
   return true;
 }
 
+// A number that decides nothing may be any number; it may not be a pointer.
+bool covers_register(const Value &seen, const Value &now, bool matters, IdMap &ids) {
+  if (!matters && seen.is_scalar()) return now.is_scalar();
+  return covers_value(seen, now, ids);
+}
+
 }  // namespace
 
-bool covers(const State &seen, const State &now, const LiveRegs &live) {
+bool covers(const State &seen, const State &now, const Live &live) {
   if (seen.frames.size() != now.frames.size()) return false;
   IdMap ids;
   for (size_t f = 0; f < seen.frames.size(); ++f) {
     const Frame &a = seen.frames[f], &b = now.frames[f];
+    const Live::Frame &l = live.frames[f];
     if (a.call != b.call || a.callback != b.callback) return false;
     if (a.callback && (a.iteration != b.iteration || !covers_value(a.loops, b.loops, ids) ||
                        !covers_value(a.context, b.context, ids)))
       return false;
     for (size_t n = 0; n < kRegCount; ++n)
-      if ((live.frames[f] >> n) & 1 && !covers_value(a.regs[n], b.regs[n], ids)) return false;
-    if (!covers_stack(a.stack, b.stack, ids)) return false;
+      if ((l.regs >> n) & 1 && !covers_register(a.regs[n], b.regs[n], (l.matters >> n) & 1, ids))
+        return false;
+    if (!covers_stack(a.stack, b.stack, l.stack, ids)) return false;
   }
   return true;
 }

@@ -43,14 +43,19 @@ struct State {
 /// The registers that matter when execution goes on at one place: bit n for register n.
 using RegMask = uint16_t;
 
-/// Which registers of each frame can still be read.
-struct LiveRegs {
-  std::vector<RegMask> frames;
+/// What of a state can still make a difference, for each frame.
+struct Live {
+  struct Frame {
+    RegMask regs = 0;     // can be read
+    RegMask matters = 0;  // of those, the ones whose number can decide what is checked
+    Stack::Bytes stack;   // can be read
+  };
+  std::vector<Frame> frames;
 };
 
 /// Is everything that can happen from `now` on among what can happen from `seen` on? Both at
-/// the same instruction. Registers that are dead in `live` do not count.
-bool covers(const State &seen, const State &now, const LiveRegs &live);
+/// the same instruction. What is not live does not count.
+bool covers(const State &seen, const State &now, const Live &live);
 
 /// Ids that only one value has say nothing; drops them, so that more states are alike.
 void drop_lonely_ids(State &state);

@@ -53,7 +53,8 @@ class Checker {
     for (size_t n = 0; n < s_.starts.size(); ++n) {
       for (int i = s_.starts[n]; i < end_of(n); ++i) s_.subprogram_of.push_back(static_cast<int>(n));
       std::string name = n == 0 ? program_.name : format("the function at insn {}", s_.starts[n]);
-      for (size_t k = 0; n > 0 && k < program_.subprogram_starts.size() && k < program_.subprogram_names.size(); ++k)
+      for (size_t k = 0;
+           n > 0 && k < program_.subprogram_starts.size() && k < program_.subprogram_names.size(); ++k)
         if (program_.subprogram_starts[k] == s_.starts[n]) name = program_.subprogram_names[k];
       s_.names.push_back(name + "()");
     }

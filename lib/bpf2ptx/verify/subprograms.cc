@@ -38,6 +38,7 @@ std::optional<Error> Explorer::call(Path &path, int target) {
 Result<Explorer::Walk> Explorer::exit(Path &path) {
   State &state = path.state;
   const Value result = state.reg(0);
+  mark_reads(path);
   if (state.frames.size() == 1) {
     if (auto e = transfer_.check_readable(state, path.pc, 0)) return *e;
     if (!result.is_scalar())
