@@ -73,6 +73,10 @@ std::optional<int> parse_options(int argc, char **argv, Options *o) {
   app.add_flag("--live", live, "Plant sites that can be changed while a kernel runs");
   app.add_option("--color", color, "Colour: auto, always, never")
       ->check(CLI::IsMember({"auto", "always", "never"}));
+  app.add_option("--save-ptx", o->save_ptx,
+                 "Write each module's PTX before and after patching into this directory")
+      ->type_name("DIR")
+      ->check(CLI::ExistingDirectory);
   app.add_flag("-v,--verbose", o->verbose, "Say what is done, per kernel");
   app.add_option("PROBE", positional, "The probe")->type_name("");
   if (auto status = app.parse_or_status(own, argv, 125)) return status;

@@ -22,6 +22,7 @@ struct Options {
   bool dry_run = false;
   bool missing_is_error = true;  // --missing=error|warn
   bool dump = true;              // --no-dump clears
+  std::string save_ptx;                          // --save-ptx; empty: not saved
   bool verbose = false;
   bool color = false;
 };

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "tools/common/cli.h"
+
 namespace egpu::load {
 
 Result<std::shared_ptr<const ptx::Plan>> Patcher::plan(const std::string &text) {
@@ -25,7 +27,15 @@ Result<ptx::Patched> Patcher::patch(const ptx::Plan &plan, const std::vector<std
   bindings.globals = globals;
   bindings.constants = constants;
   for (const auto &name : names) bindings.kernel_ids[name] = kernel_id(name);
-  return ptx::patch(plan, probes_, bindings);
+  TRY(ptx::Patched patched, ptx::patch(plan, probes_, bindings));
+  if (!save_directory_.empty()) {
+    std::string stem = save_directory_ + "/" + std::to_string(saved_++);
+    TRY([[maybe_unused]] auto before,
+        cli::write_file(stem + "-original.ptx", plan.text.data(), plan.text.size()));
+    TRY([[maybe_unused]] auto after,
+        cli::write_file(stem + "-patched.ptx", patched.text.data(), patched.text.size()));
+  }
+  return patched;
 }
 
 }  // namespace egpu::load

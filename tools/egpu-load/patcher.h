@@ -13,7 +13,9 @@ namespace egpu::load {
 
 class Patcher {
  public:
-  explicit Patcher(std::vector<ptx::Probe> probes) : probes_(std::move(probes)) {}
+  /// Texts before and after patching are written to `save_directory` unless it is empty.
+  Patcher(std::vector<ptx::Probe> probes, std::string save_directory)
+      : probes_(std::move(probes)), save_directory_(std::move(save_directory)) {}
 
   const std::vector<ptx::Probe> &probes() const { return probes_; }
 
@@ -31,6 +33,8 @@ class Patcher {
   std::map<std::string, std::shared_ptr<const ptx::Plan>> plans_;
   std::map<std::string, uint32_t> kernel_ids_;
   uint32_t next_site_ = 0;
+  std::string save_directory_;
+  int saved_ = 0;
 };
 
 }  // namespace egpu::load

@@ -14,7 +14,7 @@ namespace egpu::load {
 
 struct Shared {
   Shared(const Options &o, CompiledObject compiled, Output out)
-      : options(o), object(std::move(compiled)), patcher(probes_of(object)), output(std::move(out)) {}
+      : options(o), object(std::move(compiled)), patcher(probes_of(object), o.save_ptx), output(std::move(out)) {}
 
   const Options &options;
   const CompiledObject object;

@@ -92,6 +92,21 @@ std::string text_of_debug_section(std::span<const uint8_t> bytes) {
   return text;
 }
 
+// PTX texts among a program's constants: what a driver-API program hands to cuModuleLoadData.
+void read_text_section(const Section &section, const std::string &where, std::vector<Container> &out) {
+  std::string_view bytes(reinterpret_cast<const char *>(section.bytes.data()), section.bytes.size());
+  for (size_t at = bytes.find(".version"); at != std::string_view::npos;
+       at = bytes.find(".version", at + 1)) {
+    std::string_view text = bytes.substr(at, bytes.find('\0', at) - at);
+    PtxImage image;
+    if (text.find(".entry") == std::string_view::npos || !read_target(text, image)) continue;
+    image.where = where + ": text at " + hex(section.offset + at);
+    image.text = text;
+    out.push_back({{std::move(image)}, false, where, Origin::file_text});
+    at += text.size();
+  }
+}
+
 bool has_cubin_code(const ElfImage &elf) {
   return std::any_of(elf.sections.begin(), elf.sections.end(),
                      [](const Section &s) { return s.name.starts_with(".text."); });
@@ -110,6 +125,9 @@ Result<std::vector<Container>> read_elf_images(std::span<const uint8_t> bytes, c
       image.text = text_of_debug_section(section.bytes);
       if (!read_target(image.text, image)) continue;  // an empty one, or not PTX
       containers.push_back({{std::move(image)}, has_cubin_code(*elf), where});
+    } else if (elf->machine != kMachineCuda &&
+               (section.name.starts_with(".rodata") || section.name == ".data")) {
+      read_text_section(section, where, containers);
     }
   }
   if (elf->machine == kMachineCuda && containers.empty())
@@ -125,7 +143,7 @@ Result<std::vector<Container>> read_text(std::span<const uint8_t> bytes, const s
   if (text.find(".version") == std::string_view::npos || !read_target(text, image))
     return Error{where + ": not a fatbin, an ELF file or a PTX text"};
   image.text = text;
-  return std::vector<Container>{{{std::move(image)}, false, where}};
+  return std::vector<Container>{{{std::move(image)}, false, where, Origin::file_text}};
 }
 
 }  // namespace
