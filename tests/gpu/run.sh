@@ -21,4 +21,11 @@ export LD_LIBRARY_PATH=$work/egpu/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 nvidia-smi --query-gpu=name,driver_version --format=csv,noheader
 status=0
 python3 "$source/tests/e2e/e2e.py" --tools "$work/egpu/bin" --examples "$work/examples" --probes "$work/egpu/share/egpu/probes" "$@" || status=$?
+
+if [ $# -eq 0 ]; then
+  flags="-O3 -gencode arch=compute_90,code=[sm_90,compute_90]"
+  # shellcheck disable=SC2086
+  nvcc $flags -o "$work/nbench" "$source/bench/nbench.cu" && nvcc $flags -o "$work/vadd" "$source/bench/vadd.cu" || exit 1
+  python3 "$source/tests/gpu/overhead.py" --package "$work/egpu" --nbench "$work/nbench" --vadd "$work/vadd" || status=$?
+fi
 exit $status
