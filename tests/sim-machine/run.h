@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "lib/sim/machine/machine.h"
 
@@ -39,7 +40,8 @@ class Parameters {
 template <class T>
 class Buffer {
  public:
-  Buffer(Machine &machine, size_t count) : machine_(machine), count_(count), address_(machine.memory().allocate(count * sizeof(T))) {
+  Buffer(Machine &machine, size_t count)
+      : machine_(machine), count_(count), address_(machine.memory().allocate(count * sizeof(T))) {
     std::memset(data(), 0, count * sizeof(T));
   }
   ~Buffer() { machine_.memory().free(address_); }
@@ -54,12 +56,19 @@ class Buffer {
   uint64_t address_;
 };
 
-inline std::string with_header(const std::string &body) { return ".version 8.0\n.target sm_90\n.address_size 64\n" + body; }
+inline std::string with_header(const std::string &body) {
+  return ".version 8.0\n.target sm_90\n.address_size 64\n" + body;
+}
 
-struct Outcome { bool ok; std::string error; Fault fault; };
+struct Outcome {
+  bool ok;
+  std::string error;
+  Fault fault;
+};
 
-inline Outcome launch(Machine &machine, std::shared_ptr<Module> module, const std::string &kernel, std::array<uint32_t, 3> grid,
-                      std::array<uint32_t, 3> block, const Parameters &parameters, uint32_t dynamic_shared = 0, bool cooperative = false) {
+inline Outcome launch(Machine &machine, std::shared_ptr<Module> module, const std::string &kernel,
+                      std::array<uint32_t, 3> grid, std::array<uint32_t, 3> block,
+                      const Parameters &parameters, uint32_t dynamic_shared = 0, bool cooperative = false) {
   Launch l;
   l.module = std::move(module);
   l.kernel = kernel;
@@ -86,12 +95,14 @@ inline std::string nvcc_path() {
 }
 
 // PTX that nvcc makes of `source`; "" if it fails.
-inline std::string compile(const std::string &source, const std::string &arch, const std::string &flags = "-O3") {
+inline std::string compile(const std::string &source, const std::string &arch,
+                           const std::string &flags = "-O3") {
   char directory[] = "/tmp/egpu-sim-XXXXXX";
   if (!mkdtemp(directory)) return "";
   std::string dir = directory, ptx;
   std::ofstream(dir + "/k.cu") << source;
-  std::string command = nvcc_path() + " -w -std=c++17 -ptx -arch=" + arch + " " + flags + " -o " + dir + "/k.ptx " + dir + "/k.cu 2>" + dir + "/log";
+  std::string command = nvcc_path() + " -w -std=c++17 -ptx -arch=" + arch + " " + flags + " -o " + dir +
+                        "/k.ptx " + dir + "/k.cu 2>" + dir + "/log";
   if (std::system(command.c_str()) == 0) {
     std::ifstream in(dir + "/k.ptx");
     ptx.assign(std::istreambuf_iterator<char>(in), {});

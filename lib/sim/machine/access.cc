@@ -12,34 +12,42 @@ std::string hex(uint64_t value) {
 
 const char *name_of(Space space) {
   switch (space) {
-    case Space::shared: return "shared";
-    case Space::local: return "local";
-    default: return "global";
+    case Space::shared:
+      return "shared";
+    case Space::local:
+      return "local";
+    default:
+      return "global";
   }
 }
 
 std::string cause(Exec &x, Space space, uint64_t address, uint32_t bytes, const std::string &why) {
   const OpSite &site = x.frame->function->sites[x.pc - 1];
-  return std::string(site.text) + " of " + std::to_string(bytes) + " bytes at " + name_of(space) + " address " + hex(address) + ": " + why;
+  return std::string(site.text) + " of " + std::to_string(bytes) + " bytes at " + name_of(space) +
+         " address " + hex(address) + ": " + why;
 }
 
 bool known(Exec &x, uint64_t address, uint32_t bytes) {
   for (const Exec::Range &range : x.ranges)
-    if (range.end - range.begin >= bytes && address - range.begin <= range.end - range.begin - bytes) return true;
+    if (range.end - range.begin >= bytes && address - range.begin <= range.end - range.begin - bytes)
+      return true;
   return false;
 }
 }  // namespace
 
 uint8_t *resolve(Exec &x, Space space, uint64_t address, uint32_t bytes, uint32_t align, uint32_t lane) {
   if (space == Space::generic && address >> kWindowShift) {
-    space = address >> kWindowShift == 1 ? Space::shared : address >> kWindowShift == 2 ? Space::local : Space::global;
+    space = address >> kWindowShift == 1   ? Space::shared
+            : address >> kWindowShift == 2 ? Space::local
+                                           : Space::global;
     if (space != Space::global) address &= ~kWindowMask;
   }
   auto refuse = [&](Fault::Kind kind, const std::string &why) {
     raise(x, kind, lane, cause(x, space, address, bytes, why));
     return nullptr;
   };
-  if (address & (align - 1)) return refuse(Fault::misaligned_address, "not aligned to " + std::to_string(align));
+  if (address & (align - 1))
+    return refuse(Fault::misaligned_address, "not aligned to " + std::to_string(align));
   if (space == Space::shared) {
     if (address > x.shared_bytes || bytes > x.shared_bytes - address)
       return refuse(Fault::illegal_address, "the block has " + std::to_string(x.shared_bytes) + " bytes");
@@ -64,7 +72,8 @@ uint8_t *resolve(Exec &x, Space space, uint64_t address, uint32_t bytes, uint32_
     return refuse(Fault::illegal_address, "not allocated");
   }
   if (bytes > size - (address - base))
-    return refuse(Fault::illegal_address, "runs past the end of the allocation of " + std::to_string(size) + " bytes at " + hex(base));
+    return refuse(Fault::illegal_address, "runs past the end of the allocation of " + std::to_string(size) +
+                                              " bytes at " + hex(base));
   x.ranges[x.next_range++ & 3] = {base, base + size};
   return reinterpret_cast<uint8_t *>(address);
 }

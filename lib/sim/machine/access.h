@@ -7,9 +7,15 @@
 
 namespace egpu::sim {
 
-struct Hosts { uint64_t at[kLanes]; };   // of the active lanes
+struct Hosts {
+  uint64_t at[kLanes];
+};  // of the active lanes
 
-struct Reference { uint32_t ref; bool narrow; int64_t offset; };
+struct Reference {
+  uint32_t ref;
+  bool narrow;
+  int64_t offset;
+};
 
 inline void lane_addresses(Exec &x, const Reference &r, uint64_t *out) {
   if (r.narrow) {
@@ -24,13 +30,17 @@ inline void lane_addresses(Exec &x, const Reference &r, uint64_t *out) {
 }
 
 /// All accesses inside one known allocation and aligned?
-inline bool all_inside(const uint64_t *at, uint32_t mask, uint64_t begin, uint64_t end, uint32_t bytes, uint32_t align) {
+inline bool all_inside(const uint64_t *at, uint32_t mask, uint64_t begin, uint64_t end, uint32_t bytes,
+                       uint32_t align) {
   if (end - begin < bytes) return false;
   uint64_t limit = end - begin - bytes, bad = 0;
   if (mask == kAll) {
-    for (int l = 0; l < kLanes; ++l) bad |= static_cast<uint64_t>(at[l] - begin > limit) | (at[l] & (align - 1));
+    for (int l = 0; l < kLanes; ++l)
+      bad |= static_cast<uint64_t>(at[l] - begin > limit) | (at[l] & (align - 1));
   } else {
-    each_lane(mask, [&](uint32_t l) { bad |= static_cast<uint64_t>(at[l] - begin > limit) | (at[l] & (align - 1)); });
+    each_lane(mask, [&](uint32_t l) {
+      bad |= static_cast<uint64_t>(at[l] - begin > limit) | (at[l] & (align - 1));
+    });
   }
   return bad == 0;
 }
@@ -74,12 +84,17 @@ inline bool locate(Exec &x, const Reference &r, uint32_t mask, uint32_t bytes, u
   return true;
 }
 
-inline bool locate_in(Exec &x, Space space, const Reference &r, uint32_t mask, uint32_t bytes, uint32_t align, Hosts &hosts) {
+inline bool locate_in(Exec &x, Space space, const Reference &r, uint32_t mask, uint32_t bytes, uint32_t align,
+                      Hosts &hosts) {
   switch (space) {
-    case Space::shared: return locate<Space::shared>(x, r, mask, bytes, align, hosts);
-    case Space::local: return locate<Space::local>(x, r, mask, bytes, align, hosts);
-    case Space::generic: return locate<Space::generic>(x, r, mask, bytes, align, hosts);
-    default: return locate<Space::global>(x, r, mask, bytes, align, hosts);
+    case Space::shared:
+      return locate<Space::shared>(x, r, mask, bytes, align, hosts);
+    case Space::local:
+      return locate<Space::local>(x, r, mask, bytes, align, hosts);
+    case Space::generic:
+      return locate<Space::generic>(x, r, mask, bytes, align, hosts);
+    default:
+      return locate<Space::global>(x, r, mask, bytes, align, hosts);
   }
 }
 

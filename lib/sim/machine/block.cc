@@ -21,8 +21,10 @@ void open_barrier(Exec &x, Block &block, uint32_t id) {
       const Op &op = *path->op;
       if (op.x >= 2) {
         enter_frame(x, path->frame);
-        if (op.x == 2) store_lanes<uint32_t>(x, op.d, path->mask, [&](int) { return true_count; });
-        else set_predicate(x, op.d, path->mask, (op.x == 3 ? true_count == arrived : true_count > 0) ? kAll : 0);
+        if (op.x == 2)
+          store_lanes<uint32_t>(x, op.d, path->mask, [&](int) { return true_count; });
+        else
+          set_predicate(x, op.d, path->mask, (op.x == 3 ? true_count == arrived : true_count > 0) ? kAll : 0);
       }
       set_ready(*warp, *path);
     }
@@ -44,7 +46,9 @@ void map_local(Exec &x, Block &block, uint64_t size) {
   void *at = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   block.local = at == MAP_FAILED ? nullptr : static_cast<uint8_t *>(at);
   block.local_size = block.local ? size : 0;
-  if (!block.local) raise_block(block, Fault::illegal_address, "no host memory for " + std::to_string(size) + " bytes of local memory");
+  if (!block.local)
+    raise_block(block, Fault::illegal_address,
+                "no host memory for " + std::to_string(size) + " bytes of local memory");
   (void)x;
 }
 }  // namespace

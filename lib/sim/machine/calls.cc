@@ -11,8 +11,12 @@ namespace egpu::sim {
 namespace {
 
 enum Builtin { none, printf_call, assert_call, malloc_call, free_call };
-struct Name { std::string_view name; Builtin id; };
-constexpr Name kBuiltins[] = {{"vprintf", printf_call}, {"__assertfail", assert_call}, {"malloc", malloc_call}, {"free", free_call}};
+struct Name {
+  std::string_view name;
+  Builtin id;
+};
+constexpr Name kBuiltins[] = {
+    {"vprintf", printf_call}, {"__assertfail", assert_call}, {"malloc", malloc_call}, {"free", free_call}};
 
 // Lane `l`'s argument `i`.
 uint64_t argument(Exec &x, const CallSite &site, size_t i, uint32_t l) {
@@ -75,10 +79,13 @@ void print(Exec &x, const CallSite &site, uint32_t lanes) {
 void assert_failed(Exec &x, const CallSite &site, uint32_t lanes) {
   uint32_t l = static_cast<uint32_t>(std::countr_zero(lanes));
   std::string expression, file, function;
-  if (!read_string(x, argument(x, site, 0, l), l, expression) || !read_string(x, argument(x, site, 1, l), l, file) ||
+  if (!read_string(x, argument(x, site, 0, l), l, expression) ||
+      !read_string(x, argument(x, site, 1, l), l, file) ||
       !read_string(x, argument(x, site, 3, l), l, function))
     return;
-  raise(x, Fault::assertion, l, file + ":" + std::to_string(argument(x, site, 2, l)) + ": " + function + ": Assertion `" + expression + "` failed.");
+  raise(x, Fault::assertion, l,
+        file + ":" + std::to_string(argument(x, site, 2, l)) + ": " + function + ": Assertion `" +
+            expression + "` failed.");
 }
 }  // namespace
 
@@ -90,8 +97,10 @@ int find_builtin(std::string_view name) {
 
 void call_builtin(Exec &x, const CallSite &site, uint32_t lanes) {
   switch (site.builtin) {
-    case printf_call: return print(x, site, lanes);
-    case assert_call: return assert_failed(x, site, lanes);
+    case printf_call:
+      return print(x, site, lanes);
+    case assert_call:
+      return assert_failed(x, site, lanes);
     case malloc_call:
       each_lane(lanes, [&](uint32_t l) {
         uint64_t size = argument(x, site, 0, l);
@@ -102,7 +111,8 @@ void call_builtin(Exec &x, const CallSite &site, uint32_t lanes) {
       for (uint32_t m = lanes; m; m &= m - 1) {
         uint32_t l = static_cast<uint32_t>(std::countr_zero(m));
         uint64_t base = argument(x, site, 0, l);
-        if (base && !x.grid->memory->free(base)) return raise(x, Fault::illegal_address, l, "free of what malloc did not give");
+        if (base && !x.grid->memory->free(base))
+          return raise(x, Fault::illegal_address, l, "free of what malloc did not give");
       }
   }
 }

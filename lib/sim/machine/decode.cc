@@ -65,7 +65,9 @@ void Decoder::collect_labels() {
   label_pc_.assign(next_label, 0);
 }
 
-static uint64_t element_bytes(const Declaration &decl) { return uint64_t{size_of(decl.type)} * decl.vector_size; }
+static uint64_t element_bytes(const Declaration &decl) {
+  return uint64_t{size_of(decl.type)} * decl.vector_size;
+}
 
 static uint32_t align_of(const Declaration &decl) {
   uint64_t natural = element_bytes(decl);
@@ -127,8 +129,10 @@ void Decoder::declare(const Declaration &decl) {
     symbol.slot = new_slot(decl.type);
     for (uint32_t i = 1; i < total; ++i) new_slot(decl.type);
     symbol.count = decl.count;
-    if (decl.count) scope.sets[decl.name] = symbol;
-    else scope.names[decl.name] = symbol;
+    if (decl.count)
+      scope.sets[decl.name] = symbol;
+    else
+      scope.names[decl.name] = symbol;
     return;
   }
   if (symbol.size_bytes > (1u << 30)) {
@@ -157,7 +161,8 @@ void Decoder::declare(const Declaration &decl) {
     default: {
       uint64_t address = module_.program->memory->allocate(std::max<uint64_t>(size, 1), decl.align);
       if (!decl.initial.empty()) fail("initialised variables inside functions are not supported");
-      module_.program->globals[text_.name.data() ? std::string(text_.name) + "." + std::string(decl.name) : ""] = {
+      module_.program
+          ->globals[text_.name.data() ? std::string(text_.name) + "." + std::string(decl.name) : ""] = {
           address, size, decl.space == Space::constant, false};
       symbol.kind = Symbol::memory;
       symbol.address = address;
@@ -180,8 +185,10 @@ void Decoder::decode_instruction(const Instruction &insn) {
     guard_ = source(guard, Type::pred);
   }
   Family decode = family(insn.words[0]);
-  if (decode) (this->*decode)();
-  else not_simulated();
+  if (decode)
+    (this->*decode)();
+  else
+    not_simulated();
   // A result narrower than its register is extended as its type says.
   for (const Extend &extend : extends_) {
     bool sign = is_signed(extend.type);
@@ -204,10 +211,13 @@ bool Decoder::run() {
         for (const Operand &element : value.elements) self(self, element);
         if (value.kind != Operand::symbol) return;
         auto found = module_.symbols.find(value.name);
-        if (found == module_.symbols.end() || found->second.kind != Symbol::shared || found->second.slot != kNone) return;
+        if (found == module_.symbols.end() || found->second.kind != Symbol::shared ||
+            found->second.slot != kNone)
+          return;
         if (entry_shared_.count(value.name)) return;
         Symbol symbol = found->second;
-        symbol.slot = shared_bytes_ = round_up(shared_bytes_, std::max(symbol.count, 1u));  // count: alignment here
+        symbol.slot = shared_bytes_ =
+            round_up(shared_bytes_, std::max(symbol.count, 1u));  // count: alignment here
         symbol.count = 0;
         shared_bytes_ += static_cast<uint32_t>(symbol.size_bytes);
         entry_shared_[value.name] = symbol;
@@ -228,15 +238,22 @@ bool Decoder::run() {
         local_bytes_ = scopes_.back().local_bytes;
         scopes_.pop_back();
         break;
-      case Statement::declaration: declare(text_.declarations[s.index]); break;
-      case Statement::label: label_pc_[label_at++] = static_cast<uint32_t>(out_.ops.size()); break;
+      case Statement::declaration:
+        declare(text_.declarations[s.index]);
+        break;
+      case Statement::label:
+        label_pc_[label_at++] = static_cast<uint32_t>(out_.ops.size());
+        break;
       case Statement::targets:
-      case Statement::prototype: break;
+      case Statement::prototype:
+        break;
       case Statement::location:
         file_ = s.file;
         source_line_ = s.source_line;
         break;
-      case Statement::instruction: decode_instruction(text_.instructions[s.index]); break;
+      case Statement::instruction:
+        decode_instruction(text_.instructions[s.index]);
+        break;
     }
     local_high = std::max(local_high, local_bytes_);
     if (!error_.empty()) return false;

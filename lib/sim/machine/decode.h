@@ -20,9 +20,9 @@ struct Symbol {
   enum Kind : uint8_t { none, reg, memory, shared, dynamic_shared, frame, kernel_param, code } kind = none;
   Type type = Type::none;
   uint8_t vector_size = 1;
-  uint32_t slot = 0;             // reg: of element 0; shared, frame, kernel_param: offset
-  uint32_t count = 0;            // reg: of a set; 0: no set
-  uint64_t address = 0;          // memory: host address
+  uint32_t slot = 0;     // reg: of element 0; shared, frame, kernel_param: offset
+  uint32_t count = 0;    // reg: of a set; 0: no set
+  uint64_t address = 0;  // memory: host address
   uint64_t size_bytes = 0;
   Space space = Space::generic;
   const Function *function = nullptr;
@@ -34,20 +34,21 @@ struct ModuleScope {
   const DeviceConfig *config = nullptr;
   std::unordered_map<std::string_view, Symbol> symbols;
   std::unordered_map<std::string_view, const FunctionText *> heads;  // of functions, for calls
-  uint32_t common_shared_bytes = 0;    // of variables that a .func uses
+  uint32_t common_shared_bytes = 0;                                  // of variables that a .func uses
 };
 
 struct Address {
   enum Kind : uint8_t { lanes, frame, kernel_param } kind = lanes;
   Space space = Space::generic;
-  uint32_t ref = kNone;          // lanes: 32 or 64-bit base
-  bool narrow = false;           // the base has 32 bits
+  uint32_t ref = kNone;  // lanes: 32 or 64-bit base
+  bool narrow = false;   // the base has 32 bits
   int64_t offset = 0;
 };
 
 class Decoder {
  public:
-  Decoder(ModuleScope &module, const FunctionText &text, Function &out) : module_(module), text_(text), out_(out) {}
+  Decoder(ModuleScope &module, const FunctionText &text, Function &out)
+      : module_(module), text_(text), out_(out) {}
   bool run();
   const std::string &error() const { return error_; }
 
@@ -63,16 +64,16 @@ class Decoder {
   void decode_instruction(const Instruction &insn);
   void collect_labels();
   void finish();
-  Op &emit(std::string_view key);            // not_simulated if there is no such row
+  Op &emit(std::string_view key);  // not_simulated if there is no such row
   Op &emit_hidden(std::string_view key);
   void not_simulated();
-  uint32_t label(std::string_view name);     // label id; fails if unknown
+  uint32_t label(std::string_view name);  // label id; fails if unknown
 
   // --- operands.cc ---
   bool has(std::string_view word) const;
   const Operand &operand(size_t i);
   size_t operand_count() const { return insn_->operands.size(); }
-  Symbol find(std::string_view name);        // register or variable; kind none: unknown
+  Symbol find(std::string_view name);  // register or variable; kind none: unknown
   uint32_t new_slot(Type type);
   uint32_t new_predicate();
   uint32_t constant(const void *lane, uint32_t bytes);
@@ -93,7 +94,7 @@ class Decoder {
   Op &simple(const std::string &key, Type destination_type, std::initializer_list<Type> source_types);
 
   // --- families ---
-  void arithmetic();     // decode_integer.cc
+  void arithmetic();  // decode_integer.cc
   void multiply();
   void carry();
   void logic();
@@ -101,7 +102,7 @@ class Decoder {
   void bits();
   void float_arithmetic(Type type);  // decode_float.cc
   void float_function();
-  void compare();        // decode_move.cc
+  void compare();  // decode_move.cc
   void set();
   void select();
   void slct();
@@ -109,13 +110,13 @@ class Decoder {
   void convert();
   void cvta();
   void isspacep();
-  void load();           // decode_memory.cc
+  void load();  // decode_memory.cc
   void store();
   void atomic();
   void cp_async();
   void no_effect();
   void mbarrier();
-  void together();       // decode_control.cc
+  void together();  // decode_control.cc
   void barrier();
   void branch();
   void branch_indexed();
@@ -133,15 +134,15 @@ class Decoder {
   std::string error_;
   const Instruction *insn_ = nullptr;
   uint32_t line_ = 0, file_ = 0, source_line_ = 0;
-  std::vector<Type> types_;                  // of the instruction's words, in order
+  std::vector<Type> types_;  // of the instruction's words, in order
   uint32_t guard_ = kNone;
   bool guard_negated_ = false;
 
   struct ScopeNames {
     uint32_t id = 0;
     std::unordered_map<std::string_view, Symbol> names;
-    std::map<std::string_view, Symbol> sets; // %r<5>, by prefix
-    uint32_t local_bytes = 0;                // at its begin
+    std::map<std::string_view, Symbol> sets;  // %r<5>, by prefix
+    uint32_t local_bytes = 0;                 // at its begin
   };
   std::vector<ScopeNames> scopes_;
   uint32_t scope_count_ = 0;
@@ -149,15 +150,19 @@ class Decoder {
   std::vector<uint32_t> label_pc_;
   std::vector<std::pair<uint32_t, uint32_t>> label_lists_;  // positions in lists that hold label ids
   std::unordered_map<std::string_view, std::vector<std::string_view>> targets_;
-  std::vector<Flow> flow_;                   // by operation
+  std::vector<Flow> flow_;  // by operation
   std::unordered_map<std::string, uint32_t> constants_;
   uint32_t local_bytes_ = 0;
-  uint32_t shared_bytes_ = 0;                // of an entry
-  std::vector<uint32_t> isolating_;          // operations after which lanes may have to meet
+  uint32_t shared_bytes_ = 0;        // of an entry
+  std::vector<uint32_t> isolating_;  // operations after which lanes may have to meet
   uint32_t carry_slot_ = kNone;
   std::unordered_map<std::string_view, Symbol> entry_shared_;  // module-level variables placed for this entry
-  struct Extend { uint32_t from, to; Type type; Type to_type; };
-  std::vector<Extend> extends_;              // pending after the current operation
+  struct Extend {
+    uint32_t from, to;
+    Type type;
+    Type to_type;
+  };
+  std::vector<Extend> extends_;  // pending after the current operation
 };
 
 }  // namespace egpu::sim

@@ -8,18 +8,23 @@ namespace egpu::sim {
 void Decoder::float_arithmetic(Type type) {
   std::string name(insn_->words[0]);
   if (name == "mad") name = "fma";
-  if (has("f32x2") || has("approx") + has("full") > 1) return not_simulated();
+  if (has("f32x2")) return not_simulated();
   std::string key = name + "." + std::string(type_row(type).name);
   if (name == "div" && (has("approx") || has("full"))) key = "div.approx." + std::string(type_row(type).name);
   uint8_t mode = mode_bits();
-  if (mode == kFtz && type == Type::f32 && find_handler(key + ".ftz")) key += ".ftz";
-  else if (mode) key += ".mode";
+  if (mode == kFtz && type == Type::f32 && find_handler(key + ".ftz"))
+    key += ".ftz";
+  else if (mode)
+    key += ".mode";
   size_t sources = name == "abs" || name == "neg" ? 1 : name == "fma" ? 3 : 2;
   if (operand_count() != sources + 1) return not_simulated();  // min and max of three: sm_100
   if (types_.size() > 1) return not_simulated();               // mixed precision: sm_100
-  if (sources == 1) simple(key, type, {type});
-  else if (sources == 2) simple(key, type, {type, type});
-  else simple(key, type, {type, type, type});
+  if (sources == 1)
+    simple(key, type, {type});
+  else if (sources == 2)
+    simple(key, type, {type, type});
+  else
+    simple(key, type, {type, type, type});
 }
 
 void Decoder::float_function() {
@@ -38,8 +43,10 @@ void Decoder::float_function() {
     return;
   }
   if (name == "rcp" || name == "sqrt") {
-    if (!has("approx") && mode_bits()) suffix += ".mode";
-    else if (has("approx")) suffix = ".approx" + suffix;
+    if (!has("approx") && mode_bits())
+      suffix += ".mode";
+    else if (has("approx"))
+      suffix = ".approx" + suffix;
     simple(name + suffix, type, {type});
     return;
   }

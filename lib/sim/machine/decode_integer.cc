@@ -12,10 +12,14 @@ std::string typed(Type type) {
 }
 Type wider(Type type) {
   switch (type) {
-    case Type::u16: return Type::u32;
-    case Type::s16: return Type::s32;
-    case Type::u32: return Type::u64;
-    default: return Type::s64;
+    case Type::u16:
+      return Type::u32;
+    case Type::s16:
+      return Type::s32;
+    case Type::u32:
+      return Type::u64;
+    default:
+      return Type::s64;
   }
 }
 }  // namespace
@@ -55,10 +59,14 @@ void Decoder::arithmetic() {
     return;
   }
   std::string key = name;
-  if (name == "add" || name == "sub") key += has("sat") ? ".sat.s32" : untyped(type);
-  else key += typed(type) + (has("relu") ? ".relu" : "");
-  if (name == "sad") simple(key, type, {type, type, type});
-  else simple(key, type, {type, type});
+  if (name == "add" || name == "sub")
+    key += has("sat") ? ".sat.s32" : untyped(type);
+  else
+    key += typed(type) + (has("relu") ? ".relu" : "");
+  if (name == "sad")
+    simple(key, type, {type, type, type});
+  else
+    simple(key, type, {type, type});
 }
 
 void Decoder::multiply() {
@@ -73,8 +81,10 @@ void Decoder::multiply() {
   key += has("sat") ? ".sat" : "";
   key += low ? untyped(type) : typed(type);
   Type result = wide ? wider(type) : type;
-  if (adds) simple(key, result, {type, type, result});
-  else simple(key, result, {type, type});
+  if (adds)
+    simple(key, result, {type, type, result});
+  else
+    simple(key, result, {type, type});
 }
 
 // add.cc, addc, sub.cc, subc, mad.cc, madc: the condition code is one bit a lane.
@@ -85,7 +95,8 @@ void Decoder::carry() {
   bool in = name.back() == 'c', out = has("cc");
   std::string base = in ? name.substr(0, name.size() - 1) : name;
   bool product = base == "mad";
-  std::string key = "carry." + base + (product ? (has("hi") ? ".hi" + typed(type) : ".lo" + untyped(type)) : untyped(type));
+  std::string key =
+      "carry." + base + (product ? (has("hi") ? ".hi" + typed(type) : ".lo" + untyped(type)) : untyped(type));
   Op &op = product ? simple(key, type, {type, type, type}) : simple(key, type, {type, type});
   op.e = carry_slot_;
   op.x = static_cast<uint8_t>((in ? 1 : 0) | (out ? 2 : 0));
@@ -130,8 +141,10 @@ void Decoder::logic() {
     op.x = static_cast<uint8_t>((na ? 1 : 0) | (nb ? 2 : 0));
     return;
   }
-  if (name == "not" || name == "cnot") simple(name + untyped(type), type, {type});
-  else simple(name + untyped(type), type, {type, type});
+  if (name == "not" || name == "cnot")
+    simple(name + untyped(type), type, {type});
+  else
+    simple(name + untyped(type), type, {type, type});
 }
 
 void Decoder::shift() {
@@ -154,13 +167,20 @@ void Decoder::bits() {
   }
   if (types_.empty()) return not_simulated();
   Type type = types_.back();
-  if (name == "bfe") simple(name + typed(type), type, {type, Type::u32, Type::u32});
-  else if (name == "bfi") simple(name + untyped(type), type, {type, type, Type::u32, Type::u32});
-  else if (name == "bfind") simple(name + (has("shiftamt") ? ".shiftamt" : "") + typed(type), Type::u32, {type});
-  else if (name == "brev") simple(name + untyped(type), type, {type});
-  else if (name == "popc" || name == "clz") simple(name + untyped(type), Type::u32, {type});
-  else if (name == "fns") simple("fns", Type::b32, {Type::b32, Type::b32, Type::s32});
-  else if (name == "szext") simple(std::string("szext") + (has("clamp") ? ".clamp" : ".wrap") + typed(type), type, {type, Type::u32});
+  if (name == "bfe")
+    simple(name + typed(type), type, {type, Type::u32, Type::u32});
+  else if (name == "bfi")
+    simple(name + untyped(type), type, {type, type, Type::u32, Type::u32});
+  else if (name == "bfind")
+    simple(name + (has("shiftamt") ? ".shiftamt" : "") + typed(type), Type::u32, {type});
+  else if (name == "brev")
+    simple(name + untyped(type), type, {type});
+  else if (name == "popc" || name == "clz")
+    simple(name + untyped(type), Type::u32, {type});
+  else if (name == "fns")
+    simple("fns", Type::b32, {Type::b32, Type::b32, Type::s32});
+  else if (name == "szext")
+    simple(std::string("szext") + (has("clamp") ? ".clamp" : ".wrap") + typed(type), type, {type, Type::u32});
   else if (name == "prmt") {
     std::string mode;
     for (std::string_view m : {"f4e", "b4e", "rc8", "ecl", "ecr", "rc16"})

@@ -21,10 +21,14 @@ std::string space_key(const Address &address) {
   if (address.kind == Address::frame) return "frame";
   if (address.kind == Address::kernel_param) return "param";
   switch (address.space) {
-    case Space::shared: return "shared";
-    case Space::local: return "local";
-    case Space::generic: return "generic";
-    default: return "global";  // constants and parameters by address are host memory too
+    case Space::shared:
+      return "shared";
+    case Space::local:
+      return "local";
+    case Space::generic:
+      return "generic";
+    default:
+      return "global";  // constants and parameters by address are host memory too
   }
 }
 
@@ -39,7 +43,9 @@ uint8_t vector_of(const Instruction &insn) {
 
 bool may_spin(const Instruction &insn) {
   for (std::string_view word : insn.words)
-    if (word == "volatile" || word == "relaxed" || word == "acquire" || word == "cas" || word == "exch" || word == "mmio") return true;
+    if (word == "volatile" || word == "relaxed" || word == "acquire" || word == "cas" || word == "exch" ||
+        word == "mmio")
+      return true;
   return false;
 }
 }  // namespace
@@ -63,17 +69,19 @@ void Decoder::load() {
     register_type = have;
   };
   if (n > 1) {
-    if (d.kind != Operand::vector || d.elements.size() != n) return fail("'" + std::string(insn_->text) + "': expected a vector");
+    if (d.kind != Operand::vector || d.elements.size() != n)
+      return fail("'" + std::string(insn_->text) + "': expected a vector");
     for (const Operand &value : d.elements) add(value);
   } else {
     add(d);
   }
   if (register_bytes(register_type) < bytes || register_type == Type::pred)
     return fail("'" + std::string(insn_->text) + "': the register is too narrow");
-  if (from.kind == Address::kernel_param && (from.offset < 0 || from.offset + int64_t{bytes} * n > out_.info.parameter_bytes))
+  if (from.kind == Address::kernel_param &&
+      (from.offset < 0 || from.offset + int64_t{bytes} * n > out_.info.parameter_bytes))
     return fail("'" + std::string(insn_->text) + "': outside the parameters");
-  std::string key = "ld." + space_key(from) + (is_signed(type) ? ".s" : ".u") + std::to_string(8 * bytes) + "." +
-                    std::to_string(register_bytes(register_type));
+  std::string key = "ld." + space_key(from) + (is_signed(type) ? ".s" : ".u") + std::to_string(8 * bytes) +
+                    "." + std::to_string(register_bytes(register_type));
   uint32_t list = n > 1 ? add_list(refs) : kNone;
   Op &op = emit(key);
   op.d = n > 1 ? kNone : refs[0];
@@ -107,7 +115,8 @@ void Decoder::store() {
     refs.push_back(source(value, type));
   };
   if (n > 1) {
-    if (a.kind != Operand::vector || a.elements.size() != n) return fail("'" + std::string(insn_->text) + "': expected a vector");
+    if (a.kind != Operand::vector || a.elements.size() != n)
+      return fail("'" + std::string(insn_->text) + "': expected a vector");
     for (const Operand &value : a.elements) add(value);
   } else {
     uint32_t have = width_of(a);
@@ -134,7 +143,8 @@ void Decoder::store() {
 
 void Decoder::atomic() {
   bool returns = insn_->words[0] == "atom";
-  if (types_.empty() || vector_of(*insn_) > 1 || types_.back() == Type::b128 || has("async")) return not_simulated();
+  if (types_.empty() || vector_of(*insn_) > 1 || types_.back() == Type::b128 || has("async"))
+    return not_simulated();
   Type type = types_.back();
   std::string what;
   for (std::string_view word : {"add", "and", "or", "xor", "exch", "cas", "min", "max", "inc", "dec"})

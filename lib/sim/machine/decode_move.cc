@@ -4,8 +4,8 @@
 
 namespace egpu::sim {
 namespace {
-constexpr std::string_view kComparisons[] = {"eq",  "ne",  "lt",  "le",  "gt",  "ge",  "lo",  "ls",  "hi",
-                                             "hs",  "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan"};
+constexpr std::string_view kComparisons[] = {"eq", "ne",  "lt",  "le",  "gt",  "ge",  "lo",  "ls",  "hi",
+                                             "hs", "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan"};
 
 // "lt.u32": how compare_rows() calls this comparison; "" if there is none.
 std::string comparison_key(std::string_view word, Type type) {
@@ -109,8 +109,8 @@ void Decoder::select() {
 
 void Decoder::slct() {
   if (types_.size() != 2) return not_simulated();
-  simple("slct." + std::to_string(register_bytes(types_[0])) + "." + std::string(type_row(types_[1]).name), types_[0],
-         {types_[0], types_[0], types_[1]});
+  simple("slct." + std::to_string(register_bytes(types_[0])) + "." + std::string(type_row(types_[1]).name),
+         types_[0], {types_[0], types_[0], types_[1]});
 }
 
 void Decoder::move() {
@@ -137,7 +137,8 @@ void Decoder::move() {
       uint32_t slot = source(a, type);
       for (const Operand &value : d.elements)
         refs.push_back(value.name == "_" ? kNone : destination(value, element));
-      Op &op = emit("unpack." + std::to_string(size_of(element)) + "." + std::to_string(register_bytes(type)));
+      Op &op =
+          emit("unpack." + std::to_string(size_of(element)) + "." + std::to_string(register_bytes(type)));
       op.a = slot;
       op.e = add_list(refs);
       op.n = static_cast<uint8_t>(refs.size());
@@ -165,13 +166,17 @@ void Decoder::convert() {
   std::string key = "cvt." + std::string(type_row(to).name) + "." + std::string(type_row(from).name);
   uint8_t mode = mode_bits();
   bool integral = false;
-  constexpr struct { std::string_view word; uint8_t bits; } kIntegral[] = {{"rni", 0}, {"rzi", kRz}, {"rmi", kRm}, {"rpi", kRp}};
+  constexpr struct {
+    std::string_view word;
+    uint8_t bits;
+  } kIntegral[] = {{"rni", 0}, {"rzi", kRz}, {"rmi", kRm}, {"rpi", kRp}};
   for (auto &row : kIntegral)
     if (has(row.word)) {
       integral = true;
       mode |= row.bits;
     }
-  bool packs = (to == Type::f16x2 || to == Type::bf16x2 || to == Type::e4m3x2 || to == Type::e5m2x2) && from == Type::f32;
+  bool packs = (to == Type::f16x2 || to == Type::bf16x2 || to == Type::e4m3x2 || to == Type::e5m2x2) &&
+               from == Type::f32;
   Type to_register = to == Type::e4m3x2 || to == Type::e5m2x2 ? Type::b16 : to;
   Type from_register = from == Type::e4m3x2 || from == Type::e5m2x2 ? Type::b16 : from;
   uint32_t a = source(1, from_register), b = packs ? source(2, from_register) : kNone;
@@ -195,8 +200,9 @@ void Decoder::cvta() {
     if (word == "local") local = true;
   }
   uint32_t a = source(1, type), d = destination(0, type);
-  Op &op = emit(!shared && !local ? "mov." + std::to_string(size)
-                                  : std::string(has("to") ? "cvta.to." : "cvta.from.") + std::to_string(size));
+  Op &op =
+      emit(!shared && !local ? "mov." + std::to_string(size)
+                             : std::string(has("to") ? "cvta.to." : "cvta.from.") + std::to_string(size));
   op.d = d;
   op.a = a;
   op.imm = shared ? 1 : 2;

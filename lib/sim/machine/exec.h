@@ -31,13 +31,13 @@ inline constexpr uint64_t kWindowShift = 56;
 inline constexpr uint64_t kSharedWindow = uint64_t{1} << kWindowShift;  // generic addresses
 inline constexpr uint64_t kLocalWindow = uint64_t{2} << kWindowShift;
 inline constexpr uint64_t kWindowMask = ~uint64_t{0} << kWindowShift;
-inline constexpr uint32_t kMaxDepth = 2000;      // frames of a call chain
+inline constexpr uint32_t kMaxDepth = 2000;  // frames of a call chain
 
 struct Frame {
   const Function *function = nullptr;
   std::unique_ptr<uint8_t[]> registers;
   uint32_t capacity = 0;
-  uint32_t local_base = 0, local_top = 0;         // of every lane's local memory
+  uint32_t local_base = 0, local_top = 0;  // of every lane's local memory
   uint32_t depth = 0;
   Frame *caller = nullptr;
 };
@@ -47,7 +47,7 @@ struct Join {
   Frame *frame = nullptr;
   Join *outer = nullptr;
   uint32_t pending = 0, arrived = 0;
-  Frame *callee = nullptr;                        // of a call's join
+  Frame *callee = nullptr;  // of a call's join
   const CallSite *call = nullptr;
 };
 
@@ -63,13 +63,13 @@ struct Path {
   uint32_t mask = 0, pc = 0;
   Frame *frame = nullptr;
   Join *join = nullptr;
-  uint32_t slices = 0;                            // slices used up
-  uint32_t steps = 0;                             // of the current slice
-  uint32_t spins = 0;                             // spinning operations in the current slice
-  const Op *op = nullptr;                         // at_together, at_barrier: what it waits in
-  const Together *together = nullptr;              // at_together
+  uint32_t slices = 0;                 // slices used up
+  uint32_t steps = 0;                  // of the current slice
+  uint32_t spins = 0;                  // spinning operations in the current slice
+  const Op *op = nullptr;              // at_together, at_barrier: what it waits in
+  const Together *together = nullptr;  // at_together
   uint32_t members = 0;
-  uint32_t barrier = 0;                           // at_barrier
+  uint32_t barrier = 0;  // at_barrier
 };
 
 struct Block;
@@ -77,7 +77,7 @@ struct Block;
 struct Warp {
   Block *block = nullptr;
   uint32_t index = 0;
-  uint32_t live = 0;                              // lanes that have not exited
+  uint32_t live = 0;  // lanes that have not exited
   std::vector<Path *> paths;
   uint32_t ready_count = 0;
   uint32_t tid[3][32];
@@ -85,8 +85,8 @@ struct Warp {
 };
 
 struct Barrier {
-  uint32_t arrived = 0, expected = 0;             // expected 0: all live threads
-  uint32_t true_count = 0;                        // bar.red
+  uint32_t arrived = 0, expected = 0;  // expected 0: all live threads
+  uint32_t true_count = 0;             // bar.red
   bool in_use = false;
 };
 
@@ -98,13 +98,13 @@ struct Block {
   uint64_t linear = 0;
   uint32_t live_threads = 0;
   std::vector<std::unique_ptr<Warp>> warps;
-  std::vector<uint64_t> shared;                   // as 8-byte words, for alignment
+  std::vector<uint64_t> shared;  // as 8-byte words, for alignment
   uint32_t shared_bytes = 0;
-  uint8_t *local = nullptr;                       // mapped
+  uint8_t *local = nullptr;  // mapped
   uint64_t local_size = 0;
-  Barrier barriers[17];                          // 16: the cluster's
+  Barrier barriers[17];  // 16: the cluster's
   std::mt19937_64 random;
-  uint64_t clock = 0;                             // steps of this block, for %clock
+  uint64_t clock = 0;  // steps of this block, for %clock
   size_t turn = 0;
   Block() = default;
   ~Block();
@@ -115,20 +115,22 @@ struct Block {
 
 // One worker's context: everything a handler needs, and pools.
 struct Exec {
-  uint8_t *base[2] = {};                          // registers, constants
-  uint32_t pc = 0;                                // of the next operation
-  bool stop = false;                              // leave the loop: the path changed
-  bool watch = false;                             // paths may have to be merged at leaders
-  bool yield = false;                             // let another warp run
+  uint8_t *base[2] = {};  // registers, constants
+  uint32_t pc = 0;        // of the next operation
+  bool stop = false;      // leave the loop: the path changed
+  bool watch = false;     // paths may have to be merged at leaders
+  bool yield = false;     // let another warp run
   uint32_t spins = 0;
   Path *path = nullptr;
   Frame *frame = nullptr;
   Warp *warp = nullptr;
   Block *block = nullptr;
   Grid *grid = nullptr;
-  uint8_t *shared = nullptr, *local = nullptr;    // local: of the warp's lane 0
+  uint8_t *shared = nullptr, *local = nullptr;  // local: of the warp's lane 0
   uint32_t shared_bytes = 0, local_stride = 0;
-  struct Range { uint64_t begin = 1, end = 0; } ranges[4];
+  struct Range {
+    uint64_t begin = 0, end = 0;
+  } ranges[4];
   uint32_t next_range = 0;
   uint64_t generation = 0;
   uint64_t warp_steps = 0, lane_steps = 0;
@@ -158,13 +160,13 @@ struct Grid {
   const DeviceConfig *config = nullptr;
   Memory *memory = nullptr;
   uint64_t id = 0;
-  std::vector<uint64_t> parameters;               // as 8-byte words
+  std::vector<uint64_t> parameters;  // as 8-byte words
   uint32_t parameter_bytes = 0;
   uint32_t shared_bytes = 0, dynamic_shared_bytes = 0;
-  uint32_t threads = 0, warps = 0;                // of a block
+  uint32_t threads = 0, warps = 0;  // of a block
   uint32_t local_stride = 0;
   uint64_t block_count = 0;
-  uint64_t workspace = 0;                         // of a cooperative launch
+  uint64_t workspace = 0;  // of a cooperative launch
   std::atomic<uint64_t> next_block{0};
   std::atomic<bool> stopped{false};
   std::mutex mutex;
@@ -174,8 +176,10 @@ struct Grid {
 };
 
 // --- schedule.cc: paths, joins, frames ---
-inline constexpr uint32_t kSlice = 2048;          // steps before another path of the warp runs
-struct Way { uint32_t lanes, pc; };
+inline constexpr uint32_t kSlice = 2048;  // steps before another path of the warp runs
+struct Way {
+  uint32_t lanes, pc;
+};
 /// The current path's lanes go these ways and meet at `join_pc` of the frame (kNone: at its end).
 void diverge(Exec &x, const Way *ways, size_t count, uint32_t join_pc);
 /// Makes `lanes` of the current path a path of their own; both go on at x.pc and meet there.

@@ -31,7 +31,8 @@ void raise(Exec &x, Fault::Kind kind, uint32_t lane, const std::string &cause) {
   Grid &grid = *x.grid;
   const Function &function = *x.frame->function;
   uint32_t tid[3] = {x.warp->tid[0][lane], x.warp->tid[1][lane], x.warp->tid[2][lane]};
-  std::string message = "kernel " + grid.function->name + ", block " + triple(x.block->ctaid) + ", thread " + triple(tid) + ", ";
+  std::string message = "kernel " + grid.function->name + ", block " + triple(x.block->ctaid) + ", thread " +
+                        triple(tid) + ", ";
   if (&function != grid.function) message += "function " + function.name + ", ";
   message += place_of(*grid.program, function, x.pc - 1) + ": " + cause;
   stop_grid(grid, kind, std::move(message));
@@ -40,7 +41,8 @@ void raise(Exec &x, Fault::Kind kind, uint32_t lane, const std::string &cause) {
 }
 
 void raise_block(Block &block, Fault::Kind kind, const std::string &cause) {
-  stop_grid(*block.grid, kind, "kernel " + block.grid->function->name + ", block " + triple(block.ctaid) + ": " + cause);
+  stop_grid(*block.grid, kind,
+            "kernel " + block.grid->function->name + ", block " + triple(block.ctaid) + ": " + cause);
 }
 
 }  // namespace egpu::sim

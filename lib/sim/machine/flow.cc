@@ -44,7 +44,8 @@ Graph make_graph(const std::vector<Flow> &flow) {
     std::sort(out.begin(), out.end());
     out.erase(std::unique(out.begin(), out.end()), out.end());
     if (out.size() > 1) {  // leave out the bare exits, unless there is nothing else
-      auto kept = std::stable_partition(out.begin(), out.end(), [&](uint32_t s) { return s == blocks || !bare_exit(s); });
+      auto kept = std::stable_partition(out.begin(), out.end(),
+                                        [&](uint32_t s) { return s == blocks || !bare_exit(s); });
       if (kept != out.begin()) out.erase(kept, out.end());
     }
   }

@@ -12,8 +12,8 @@ namespace egpu::sim {
 // How control leaves one operation.
 struct Flow {
   enum Kind : uint8_t { next, branch, leave } kind = next;
-  bool conditional = false;              // also goes on to the next operation
-  std::vector<uint32_t> targets;         // operation indices
+  bool conditional = false;       // also goes on to the next operation
+  std::vector<uint32_t> targets;  // operation indices
 };
 
 /// For each operation that is a branch: the operation where its lanes meet, or kNone for the

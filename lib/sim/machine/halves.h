@@ -8,12 +8,16 @@ namespace egpu::sim {
 struct Half {
   uint16_t bits;
   double value() const { return widen_float(bits, kF16); }
-  static Half from(double v, int rounding = 0, bool sat = false) { return {static_cast<uint16_t>(narrow_float(v, kF16, rounding, sat))}; }
+  static Half from(double v, int rounding = 0, bool sat = false) {
+    return {static_cast<uint16_t>(narrow_float(v, kF16, rounding, sat))};
+  }
 };
 struct Bfloat {
   uint16_t bits;
   double value() const { return static_cast<double>(bf16_to_float(bits)); }
-  static Bfloat from(double v, int rounding = 0, bool sat = false) { return {static_cast<uint16_t>(narrow_float(v, kBf16, rounding, sat))}; }
+  static Bfloat from(double v, int rounding = 0, bool sat = false) {
+    return {static_cast<uint16_t>(narrow_float(v, kBf16, rounding, sat))};
+  }
 };
 
 inline float flush(float v) {

@@ -24,7 +24,8 @@ inline void each_lane(uint32_t mask, F &&f) {
 // A mask of all ones or zeros per lane, of the width of T.
 template <class T>
 struct LaneMask {
-  using Word = std::conditional_t<sizeof(T) == 8, uint64_t, std::conditional_t<sizeof(T) == 4, uint32_t, uint16_t>>;
+  using Word =
+      std::conditional_t<sizeof(T) == 8, uint64_t, std::conditional_t<sizeof(T) == 4, uint32_t, uint16_t>>;
   alignas(64) Word on[kLanes];
   explicit LaneMask(uint32_t mask) {
     for (int l = 0; l < kLanes; ++l) on[l] = static_cast<Word>(0 - ((mask >> l) & 1));
@@ -87,8 +88,14 @@ inline void set_predicate(Exec &x, uint32_t ref, uint32_t mask, uint32_t bits) {
 }
 
 // A table of handlers; families register theirs in run_*.cc.
-struct Row { std::string_view key; Handler run; };
-struct Rows { const Row *begin; size_t size; };
+struct Row {
+  std::string_view key;
+  Handler run;
+};
+struct Rows {
+  const Row *begin;
+  size_t size;
+};
 Rows integer_rows();
 Rows logic_rows();
 Rows float_rows();

@@ -14,8 +14,9 @@ Rows host_float_rows();
 Handler find_handler(std::string_view key) {
   static const std::unordered_map<std::string_view, Handler> kHandlers = [] {
     std::unordered_map<std::string_view, Handler> all;
-    for (Rows rows : {integer_rows(), logic_rows(), float_rows(), half_rows(), compare_rows(), convert_rows(), memory_rows(),
-                      atomic_rows(), together_rows(), control_rows(), move_rows(), host_float_rows()})
+    for (Rows rows :
+         {integer_rows(), logic_rows(), float_rows(), half_rows(), compare_rows(), convert_rows(),
+          memory_rows(), atomic_rows(), together_rows(), control_rows(), move_rows(), host_float_rows()})
       for (size_t i = 0; i < rows.size; ++i) all[rows.begin[i].key] = rows.begin[i].run;
     return all;
   }();
@@ -61,7 +62,8 @@ struct Worker {
       uint64_t before = exec.warp_steps;
       for (size_t i = 0; i < resident.size() && !grid.stopped;) {
         bool alone = resident.size() == 1 && limit == 1;
-        if (!run_block(exec, *resident[i], alone ? kPatience : kTurn)) raise_block(*resident[i], Fault::deadlock, describe_wait(*resident[i]));
+        if (!run_block(exec, *resident[i], alone ? kPatience : kTurn))
+          raise_block(*resident[i], Fault::deadlock, describe_wait(*resident[i]));
         if (resident[i]->finished()) {
           blocks.push_back(std::move(resident[i]));
           resident.erase(resident.begin() + static_cast<ptrdiff_t>(i));
@@ -100,7 +102,8 @@ struct Worker {
 
 class SimulatedMachine : public Machine {
  public:
-  explicit SimulatedMachine(const DeviceConfig &config) : config_(config), memory_(std::make_shared<Memory>()) {
+  explicit SimulatedMachine(const DeviceConfig &config)
+      : config_(config), memory_(std::make_shared<Memory>()) {
     if (!config_.host_threads) config_.host_threads = std::max(1u, std::thread::hardware_concurrency());
     config_.sm_count = std::max(config_.sm_count, 1u);
   }
@@ -123,15 +126,18 @@ class SimulatedMachine : public Machine {
     if (!grid.function || !grid.function->is_entry) return Error{launch.kernel + ": no such kernel"};
     const KernelInfo &info = grid.function->info;
     if (launch.parameters.size() < info.parameter_bytes)
-      return Error{launch.kernel + ": " + std::to_string(launch.parameters.size()) + " bytes of parameters, not " + std::to_string(info.parameter_bytes)};
+      return Error{launch.kernel + ": " + std::to_string(launch.parameters.size()) +
+                   " bytes of parameters, not " + std::to_string(info.parameter_bytes)};
     uint64_t threads = 1, block_count = 1;
     for (int i = 0; i < 3; ++i) {
-      if (!launch.grid[i] || !launch.block[i] || launch.block[i] > 1024) return Error{launch.kernel + ": bad grid or block size"};
+      if (!launch.grid[i] || !launch.block[i] || launch.block[i] > 1024)
+        return Error{launch.kernel + ": bad grid or block size"};
       threads *= launch.block[i];
       block_count *= launch.grid[i];
     }
     if (threads > info.max_threads_per_block || threads > 1024)
-      return Error{launch.kernel + ": " + std::to_string(threads) + " threads in a block, at most " + std::to_string(info.max_threads_per_block)};
+      return Error{launch.kernel + ": " + std::to_string(threads) + " threads in a block, at most " +
+                   std::to_string(info.max_threads_per_block)};
     uint32_t static_shared = (info.static_shared_bytes + 127) / 128 * 128;
     if (uint64_t{info.static_shared_bytes} + launch.dynamic_shared_bytes > config_.max_shared_bytes)
       return Error{launch.kernel + ": too much shared memory"};
@@ -142,7 +148,8 @@ class SimulatedMachine : public Machine {
     std::memcpy(grid.parameters.data(), launch.parameters.data(), launch.parameters.size());
     grid.parameter_bytes = info.parameter_bytes;
     grid.dynamic_shared_bytes = launch.dynamic_shared_bytes;
-    grid.shared_bytes = (launch.dynamic_shared_bytes ? static_shared : info.static_shared_bytes) + launch.dynamic_shared_bytes;
+    grid.shared_bytes = (launch.dynamic_shared_bytes ? static_shared : info.static_shared_bytes) +
+                        launch.dynamic_shared_bytes;
     grid.threads = static_cast<uint32_t>(threads);
     grid.warps = (grid.threads + 31) / 32;
     grid.local_stride = (info.local_bytes + 15) & ~15u;
@@ -191,6 +198,8 @@ class SimulatedMachine : public Machine {
 };
 }  // namespace
 
-std::unique_ptr<Machine> Machine::create(const DeviceConfig &config) { return std::make_unique<SimulatedMachine>(config); }
+std::unique_ptr<Machine> Machine::create(const DeviceConfig &config) {
+  return std::make_unique<SimulatedMachine>(config);
+}
 
 }  // namespace egpu::sim

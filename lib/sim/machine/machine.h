@@ -20,9 +20,9 @@ namespace egpu::sim {
 
 struct DeviceConfig {
   int compute_major = 9, compute_minor = 0;
-  uint32_t sm_count = 4;             // blocks are spread over them; %smid, %nsmid
-  uint32_t host_threads = 0;         // that execute blocks; 0: as many as there are cores
-  uint64_t seed = 0;                 // varies the interleaving of warps and blocks
+  uint32_t sm_count = 4;      // blocks are spread over them; %smid, %nsmid
+  uint32_t host_threads = 0;  // that execute blocks; 0: as many as there are cores
+  uint64_t seed = 0;          // varies the interleaving of warps and blocks
   uint32_t max_shared_bytes = 227 * 1024;
 };
 
@@ -34,14 +34,14 @@ class Memory {
   ~Memory();
   Memory(const Memory &) = delete;
   Memory &operator=(const Memory &) = delete;
-  uint64_t allocate(uint64_t size_bytes, uint32_t align = 256);      // 0: out of memory
-  bool free(uint64_t base);                                          // false: not an allocation's base
-  void add_external(uint64_t base, uint64_t size_bytes);             // host memory that kernels may use
+  uint64_t allocate(uint64_t size_bytes, uint32_t align = 256);  // 0: out of memory
+  bool free(uint64_t base);                                      // false: not an allocation's base
+  void add_external(uint64_t base, uint64_t size_bytes);         // host memory that kernels may use
   void remove_external(uint64_t base);
   bool contains(uint64_t address, uint64_t size_bytes) const;
   bool find(uint64_t address, uint64_t *base, uint64_t *size_bytes) const;
   uint64_t used_bytes() const;
-  void set_limit(uint64_t size_bytes) { limit_ = size_bytes; }       // of all allocations together
+  void set_limit(uint64_t size_bytes) { limit_ = size_bytes; }  // of all allocations together
   // Changes whenever a block comes or goes: what was found before may be gone.
   uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
 
@@ -54,7 +54,9 @@ class Memory {
   std::atomic<uint64_t> generation_{1};
 };
 
-struct Parameter { uint32_t offset, size_bytes, align; };
+struct Parameter {
+  uint32_t offset, size_bytes, align;
+};
 
 struct KernelInfo {
   std::string name;
@@ -64,7 +66,10 @@ struct KernelInfo {
   uint32_t max_threads_per_block = 1024;
 };
 
-struct GlobalInfo { uint64_t address, size_bytes; bool is_const, is_managed; };
+struct GlobalInfo {
+  uint64_t address, size_bytes;
+  bool is_const, is_managed;
+};
 
 class Machine;
 
@@ -79,10 +84,11 @@ class Module {
 // What executed, in order of execution per worker; calls come from several host threads at once.
 struct TraceStep {
   const char *kernel, *function;
-  uint32_t pc, line, warp, mask;         // pc: operation in the function; line: of the PTX
+  uint32_t pc, line, warp, mask;  // pc: operation in the function; line: of the PTX
   std::array<uint32_t, 3> block;
-  const uint64_t *addresses;             // of the active lanes of a memory access; nullptr: none
-  const char *text; uint32_t text_size;  // "ld.global.f32"
+  const uint64_t *addresses;  // of the active lanes of a memory access; nullptr: none
+  const char *text;
+  uint32_t text_size;  // "ld.global.f32"
 };
 class Trace {
  public:
@@ -95,15 +101,24 @@ struct Launch {
   std::string kernel;
   std::array<uint32_t, 3> grid{1, 1, 1}, block{1, 1, 1};
   uint32_t dynamic_shared_bytes = 0;
-  std::vector<uint8_t> parameters;   // packed as KernelInfo::parameters says
+  std::vector<uint8_t> parameters;  // packed as KernelInfo::parameters says
   bool cooperative = false;
   Trace *trace = nullptr;
 };
 
 // Why a kernel stopped; `kind` decides the CUDA error.
 struct Fault {
-  enum Kind { illegal_address, misaligned_address, illegal_instruction, assertion, trap, deadlock, not_simulated } kind;
-  std::string message;               // "kernel k, block (0,0,0), thread (3,0,0), ptx:41: ld.global.f32 of 4 bytes at 0x10: not allocated"
+  enum Kind {
+    illegal_address,
+    misaligned_address,
+    illegal_instruction,
+    assertion,
+    trap,
+    deadlock,
+    not_simulated
+  } kind;
+  std::string message;  // "kernel k, block (0,0,0), thread (3,0,0), ptx:41: ld.global.f32 of 4 bytes at 0x10:
+                        // not allocated"
 };
 
 class Machine {
@@ -115,7 +130,9 @@ class Machine {
   // Error: as ptxas would say: "ptx line N: unknown symbol 'x'".
   virtual Result<std::shared_ptr<Module>> load(const std::string &ptx) = 0;
   // Instructions of all launches so far, one per warp and one per active thread.
-  struct Steps { uint64_t warp = 0, thread = 0; };
+  struct Steps {
+    uint64_t warp = 0, thread = 0;
+  };
   virtual Steps steps() const = 0;
   // Runs the whole grid; returns when it is done. nullptr-like empty message: success.
   virtual Result<Ok> run(const Launch &launch, Fault *fault) = 0;

@@ -9,7 +9,7 @@ namespace egpu::sim {
 
 struct FloatFormat {
   int exponent_bits, mantissa_bits;
-  bool has_infinity;            // e4m3 has none: all ones with mantissa 7 is NaN
+  bool has_infinity;  // e4m3 has none: all ones with mantissa 7 is NaN
 };
 inline constexpr FloatFormat kF16{5, 10, true}, kBf16{8, 7, true}, kTf32{8, 10, true}, kF32{8, 23, true},
     kE4m3{4, 3, false}, kE5m2{5, 2, true};
@@ -21,13 +21,16 @@ inline double widen_float(uint32_t bits, const FloatFormat &f) {
   int bias = (1 << (f.exponent_bits - 1)) - 1;
   double value;
   if (exponent == (1u << f.exponent_bits) - 1 && f.has_infinity)
-    value = mantissa ? std::bit_cast<double>(0x7FF8000000000000u) : std::bit_cast<double>(0x7FF0000000000000u);
-  else if (!f.has_infinity && exponent == (1u << f.exponent_bits) - 1 && mantissa == (1u << f.mantissa_bits) - 1)
+    value =
+        mantissa ? std::bit_cast<double>(0x7FF8000000000000u) : std::bit_cast<double>(0x7FF0000000000000u);
+  else if (!f.has_infinity && exponent == (1u << f.exponent_bits) - 1 &&
+           mantissa == (1u << f.mantissa_bits) - 1)
     value = std::bit_cast<double>(0x7FF8000000000000u);
   else if (exponent == 0)
     value = std::ldexp(static_cast<double>(mantissa), 1 - bias - f.mantissa_bits);
   else
-    value = std::ldexp(static_cast<double>(mantissa | 1u << f.mantissa_bits), static_cast<int>(exponent) - bias - f.mantissa_bits);
+    value = std::ldexp(static_cast<double>(mantissa | 1u << f.mantissa_bits),
+                       static_cast<int>(exponent) - bias - f.mantissa_bits);
   return negative ? -value : value;
 }
 
@@ -46,7 +49,7 @@ inline uint32_t narrow_float(double value, const FloatFormat &f, int rounding, b
   int exponent;
   double fraction = std::frexp(negative ? -value : value, &exponent);  // [0.5, 1)
   int biased = exponent - 1 + static_cast<int>(bias);
-  int keep = f.mantissa_bits + 1 + (biased < 1 ? biased - 1 : 0);      // bits before the point
+  int keep = f.mantissa_bits + 1 + (biased < 1 ? biased - 1 : 0);  // bits before the point
   double scaled = std::ldexp(fraction, keep < -2 ? -2 : keep);
   double whole = std::floor(scaled), rest = scaled - whole;
   bool up = false;
@@ -54,8 +57,7 @@ inline uint32_t narrow_float(double value, const FloatFormat &f, int rounding, b
   if (rounding == 12) up = !negative && rest > 0;
   if (rounding == 8) up = negative && rest > 0;
   uint64_t mantissa = static_cast<uint64_t>(whole) + (up ? 1 : 0);
-  uint64_t bits = biased < 1 ? mantissa
-                             : mantissa + (static_cast<uint64_t>(biased - 1) << f.mantissa_bits);
+  uint64_t bits = biased < 1 ? mantissa : mantissa + (static_cast<uint64_t>(biased - 1) << f.mantissa_bits);
   if (bits > largest) {
     bool to_largest = sat || rounding == 4 || (rounding == 8 && !negative) || (rounding == 12 && negative);
     return sign | (to_largest ? largest : infinity);

@@ -71,7 +71,8 @@ Symbol Decoder::find(std::string_view name) {
       }
     }
     if (base != name)
-      if (auto found = scope.names.find(base); found != scope.names.end() && component < found->second.vector_size)
+      if (auto found = scope.names.find(base);
+          found != scope.names.end() && component < found->second.vector_size)
         return element(found->second, component);
   }
   auto found = module_.symbols.find(name);
@@ -103,7 +104,8 @@ uint32_t Decoder::constant(const void *lane, uint32_t bytes) {
   auto [at, added] = constants_.try_emplace(key, static_cast<uint32_t>(out_.constants.size()) | kConstantBit);
   if (added)
     for (int l = 0; l < 32; ++l)
-      out_.constants.insert(out_.constants.end(), static_cast<const uint8_t *>(lane), static_cast<const uint8_t *>(lane) + bytes);
+      out_.constants.insert(out_.constants.end(), static_cast<const uint8_t *>(lane),
+                            static_cast<const uint8_t *>(lane) + bytes);
   return at->second;
 }
 
@@ -156,7 +158,9 @@ uint32_t Decoder::symbol_address(const Symbol &symbol, int64_t offset, Type type
     case Symbol::dynamic_shared:
     case Symbol::frame:
     case Symbol::kernel_param: {
-      std::string key = symbol.kind == Symbol::frame ? "address.frame" : symbol.kind == Symbol::kernel_param ? "address.param" : "address.dynamic";
+      std::string key = symbol.kind == Symbol::frame          ? "address.frame"
+                        : symbol.kind == Symbol::kernel_param ? "address.param"
+                                                              : "address.dynamic";
       uint32_t slot = new_slot(word);
       Op &op = emit_hidden(key + (size == 4 ? ".4" : ".8"));
       op.d = slot;
@@ -164,7 +168,9 @@ uint32_t Decoder::symbol_address(const Symbol &symbol, int64_t offset, Type type
       op.y = symbol.kind == Symbol::dynamic_shared ? symbol.slot : 0;  // alignment
       return slot;
     }
-    default: fail("not an address"); return 0;
+    default:
+      fail("not an address");
+      return 0;
   }
 }
 
@@ -323,7 +329,8 @@ Address Decoder::address(const Operand &value, Space space) {
       out.offset = symbol.slot + base->value;
       return out;
     default:
-      fail(base->kind == Operand::symbol ? "unknown symbol '" + std::string(base->name) + "'" : "unsupported address");
+      fail(base->kind == Operand::symbol ? "unknown symbol '" + std::string(base->name) + "'"
+                                         : "unsupported address");
       return out;
   }
 }

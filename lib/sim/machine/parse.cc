@@ -6,7 +6,10 @@
 namespace egpu::sim {
 
 bool find_space(std::string_view word, Space &out) {
-  constexpr struct { std::string_view name; Space space; } kSpaces[] = {
+  constexpr struct {
+    std::string_view name;
+    Space space;
+  } kSpaces[] = {
       {".global", Space::global}, {".const", Space::constant}, {".shared", Space::shared},
       {".local", Space::local},   {".param", Space::param},
   };
@@ -120,9 +123,12 @@ bool Parser::directive(bool &known) {
 bool Parser::linkage_and_definition() {
   bool is_extern = false, is_weak = false;
   for (;; take()) {
-    if (peek() == ".extern") is_extern = true;
-    else if (peek() == ".weak" || peek() == ".common") is_weak = true;
-    else if (peek() != ".visible") break;
+    if (peek() == ".extern")
+      is_extern = true;
+    else if (peek() == ".weak" || peek() == ".common")
+      is_weak = true;
+    else if (peek() != ".visible")
+      break;
   }
   if (accept(".entry")) return function(true, is_extern, is_weak);
   if (accept(".func")) return function(false, is_extern, is_weak);
@@ -281,9 +287,12 @@ bool Parser::parameter_list(std::vector<Declaration> &out) {
 // .param .align 8 .b8 x[32] | .param .u64 .ptr .global .align 4 x | .reg .b32 %r | .param .b32 _
 bool Parser::parameter(Declaration &out) {
   out.space = Space::param;
-  if (accept(".reg")) out.is_register = true;
-  else if (!find_space(peek(), out.space)) return fail("expected '.param', found '" + std::string(peek()) + "'");
-  else take();
+  if (accept(".reg"))
+    out.is_register = true;
+  else if (!find_space(peek(), out.space))
+    return fail("expected '.param', found '" + std::string(peek()) + "'");
+  else
+    take();
   bool pointee = false;
   for (;;) {
     std::string_view word = peek();

@@ -114,7 +114,8 @@ bool Parser::instruction(FunctionText &out) {
     insn.guard = take();
   }
   s.line = line();
-  if (kind() != ptx::TokenKind::word) return fail("expected an instruction, found '" + std::string(peek()) + "'");
+  if (kind() != ptx::TokenKind::word)
+    return fail("expected an instruction, found '" + std::string(peek()) + "'");
   insn.text = take();
   for (size_t from = 0; from <= insn.text.size();) {
     size_t dot = insn.text.find('.', from);
@@ -201,9 +202,11 @@ bool Parser::term(Operand &out, bool negative) {
   if (kind() == ptx::TokenKind::number) {
     if (!number(peek(), out)) return fail("bad number '" + std::string(peek()) + "'");
     take();
-    if (negative && out.kind == Operand::integer) out.value = static_cast<int64_t>(0 - static_cast<uint64_t>(out.value));
+    if (negative && out.kind == Operand::integer)
+      out.value = static_cast<int64_t>(0 - static_cast<uint64_t>(out.value));
     if (negative && out.kind == Operand::real)
-      out.value = static_cast<int64_t>(static_cast<uint64_t>(out.value) ^ (out.single ? uint64_t{1} << 31 : uint64_t{1} << 63));
+      out.value = static_cast<int64_t>(static_cast<uint64_t>(out.value) ^
+                                       (out.single ? uint64_t{1} << 31 : uint64_t{1} << 63));
     return true;
   }
   if (kind() == ptx::TokenKind::word) {

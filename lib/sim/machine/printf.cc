@@ -6,7 +6,8 @@
 
 namespace egpu::sim {
 
-std::string format_printf(const std::string &format, uint64_t args, const ReadBytes &read, const ReadString &read_string, int *count) {
+std::string format_printf(const std::string &format, uint64_t args, const ReadBytes &read,
+                          const ReadString &read_string, int *count) {
   std::string out;
   uint64_t offset = 0;
   *count = 0;
@@ -50,13 +51,20 @@ std::string format_printf(const std::string &format, uint64_t args, const ReadBy
     char conversion = format[i++];
     char text[512];
     switch (conversion) {
-      case 'd': case 'i':
+      case 'd':
+      case 'i':
         if (!next(bytes, value)) return out;
-        std::snprintf(text, sizeof text, (spec + "lld").c_str(), bytes == 4 ? static_cast<long long>(static_cast<int32_t>(value)) : static_cast<long long>(value));
+        std::snprintf(
+            text, sizeof text, (spec + "lld").c_str(),
+            bytes == 4 ? static_cast<long long>(static_cast<int32_t>(value)) : static_cast<long long>(value));
         break;
-      case 'u': case 'x': case 'X': case 'o':
+      case 'u':
+      case 'x':
+      case 'X':
+      case 'o':
         if (!next(bytes, value)) return out;
-        std::snprintf(text, sizeof text, (spec + "ll" + conversion).c_str(), static_cast<unsigned long long>(value));
+        std::snprintf(text, sizeof text, (spec + "ll" + conversion).c_str(),
+                      static_cast<unsigned long long>(value));
         break;
       case 'c':
         if (!next(4, value)) return out;
@@ -66,7 +74,14 @@ std::string format_printf(const std::string &format, uint64_t args, const ReadBy
         if (!next(8, value)) return out;
         std::snprintf(text, sizeof text, (spec + "p").c_str(), reinterpret_cast<void *>(value));
         break;
-      case 'f': case 'F': case 'e': case 'E': case 'g': case 'G': case 'a': case 'A': {
+      case 'f':
+      case 'F':
+      case 'e':
+      case 'E':
+      case 'g':
+      case 'G':
+      case 'a':
+      case 'A': {
         if (!next(8, value)) return out;
         double number;
         std::memcpy(&number, &value, 8);
@@ -79,10 +94,14 @@ std::string format_printf(const std::string &format, uint64_t args, const ReadBy
         if (!read_string(value, string)) return out;
         std::string big(string.size() + 512, '\0');
         int length = std::snprintf(big.data(), big.size(), (spec + "s").c_str(), string.c_str());
-        out.append(big, 0, static_cast<size_t>(length > 0 ? std::min<int>(length, static_cast<int>(big.size()) - 1) : 0));
+        out.append(
+            big, 0,
+            static_cast<size_t>(length > 0 ? std::min<int>(length, static_cast<int>(big.size()) - 1) : 0));
         continue;
       }
-      default: out += format.substr(begin, i - begin); continue;
+      default:
+        out += format.substr(begin, i - begin);
+        continue;
     }
     out += text;
   }

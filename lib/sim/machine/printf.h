@@ -12,6 +12,7 @@ using ReadString = std::function<bool(uint64_t address, std::string &out)>;
 /// The text of printf(format, ...); `args` is a buffer as CUDA's vprintf wants it: every argument
 /// aligned to its size, chars and shorts as int, floats as double. Stops where a read fails.
 /// `count`: how many arguments the format has.
-std::string format_printf(const std::string &format, uint64_t args, const ReadBytes &read, const ReadString &read_string, int *count);
+std::string format_printf(const std::string &format, uint64_t args, const ReadBytes &read,
+                          const ReadString &read_string, int *count);
 
 }  // namespace egpu::sim

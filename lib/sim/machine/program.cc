@@ -78,12 +78,15 @@ struct Builder {
         symbol.slot = symbol.kind == Symbol::dynamic_shared ? align : kNone;
         symbol.count = align;
       } else if (decl.space == Space::global || decl.space == Space::constant) {
-        if (decl.is_extern) return fail(decl.line, "unresolved extern variable '" + std::string(decl.name) + "'");
-        if (symbol.size_bytes > (uint64_t{1} << 36)) return fail(decl.line, "variable '" + std::string(decl.name) + "' is too large");
+        if (decl.is_extern)
+          return fail(decl.line, "unresolved extern variable '" + std::string(decl.name) + "'");
+        if (symbol.size_bytes > (uint64_t{1} << 36))
+          return fail(decl.line, "variable '" + std::string(decl.name) + "' is too large");
         uint64_t address = program->memory->allocate(std::max<uint64_t>(symbol.size_bytes, 1), align);
         if (!address) return fail(decl.line, "no memory for variable '" + std::string(decl.name) + "'");
         std::memset(reinterpret_cast<void *>(address), 0, std::max<uint64_t>(symbol.size_bytes, 1));
-        program->globals[std::string(decl.name)] = {address, symbol.size_bytes, decl.space == Space::constant, decl.is_managed};
+        program->globals[std::string(decl.name)] = {address, symbol.size_bytes, decl.space == Space::constant,
+                                                    decl.is_managed};
         symbol.kind = Symbol::memory;
         symbol.address = address;
       } else {
@@ -121,21 +124,26 @@ struct Builder {
 
   bool initialize(const Declaration &decl) {
     auto found = scope.symbols.find(decl.name);
-    if (decl.initial.empty() || found == scope.symbols.end() || found->second.kind != Symbol::memory) return true;
+    if (decl.initial.empty() || found == scope.symbols.end() || found->second.kind != Symbol::memory)
+      return true;
     uint32_t size = size_of(decl.type);
-    if (decl.initial.size() * size > found->second.size_bytes) return fail(decl.line, "variable '" + std::string(decl.name) + "': too many values");
+    if (decl.initial.size() * size > found->second.size_bytes)
+      return fail(decl.line, "variable '" + std::string(decl.name) + "': too many values");
     uint8_t *at = reinterpret_cast<uint8_t *>(found->second.address);
     for (const Initializer &value : decl.initial) {
       uint64_t bits = static_cast<uint64_t>(value.value.value);
       if (value.value.kind == Operand::symbol) {
         auto symbol = scope.symbols.find(value.value.name);
-        if (symbol == scope.symbols.end()) return fail(decl.line, "unknown symbol '" + std::string(value.value.name) + "'");
+        if (symbol == scope.symbols.end())
+          return fail(decl.line, "unknown symbol '" + std::string(value.value.name) + "'");
         if (symbol->second.kind != Symbol::memory && symbol->second.kind != Symbol::code)
           return fail(decl.line, "'" + std::string(value.value.name) + "' has no address at load time");
         bits += symbol->second.address;
         if (value.byte_mask) bits = (bits & value.byte_mask) >> (std::countr_zero(value.byte_mask) & ~7);
       } else if (value.value.kind == Operand::real) {
-        double number = value.value.single ? static_cast<double>(std::bit_cast<float>(static_cast<uint32_t>(bits))) : std::bit_cast<double>(bits);
+        double number = value.value.single
+                            ? static_cast<double>(std::bit_cast<float>(static_cast<uint32_t>(bits)))
+                            : std::bit_cast<double>(bits);
         if (size == 8 && value.value.single) bits = std::bit_cast<uint64_t>(number);
         if (size == 4 && !value.value.single) bits = std::bit_cast<uint32_t>(static_cast<float>(number));
         if (size == 2) bits = narrow_float(number, decl.type == Type::bf16 ? kBf16 : kF16, 0, false);
@@ -158,7 +166,9 @@ struct Builder {
         for (const Operand &element : value.elements) self(self, element);
         if (value.kind != Operand::symbol) return;
         auto found = scope.symbols.find(value.name);
-        if (found == scope.symbols.end() || found->second.kind != Symbol::shared || found->second.slot != kNone) return;
+        if (found == scope.symbols.end() || found->second.kind != Symbol::shared ||
+            found->second.slot != kNone)
+          return;
         Symbol &symbol = found->second;
         uint32_t align = std::max(symbol.count, 1u);
         symbol.slot = scope.common_shared_bytes = (scope.common_shared_bytes + align - 1) / align * align;
@@ -182,7 +192,8 @@ struct Builder {
   }
 
   // Local bytes of the deepest call chain; recursion and pointers get a fixed stack.
-  static uint64_t stack_bytes(const Function &function, std::vector<const Function *> &chain, bool &unbounded) {
+  static uint64_t stack_bytes(const Function &function, std::vector<const Function *> &chain,
+                              bool &unbounded) {
     if (std::find(chain.begin(), chain.end(), &function) != chain.end()) {
       unbounded = true;
       return 0;
@@ -194,7 +205,8 @@ struct Builder {
     }
     chain.push_back(&function);
     uint64_t deepest = 0;
-    for (const Function *callee : function.callees) deepest = std::max(deepest, stack_bytes(*callee, chain, unbounded));
+    for (const Function *callee : function.callees)
+      deepest = std::max(deepest, stack_bytes(*callee, chain, unbounded));
     chain.pop_back();
     return function.local_bytes + deepest;
   }
@@ -205,16 +217,19 @@ struct Builder {
       std::vector<const Function *> chain;
       bool unbounded = false;
       uint64_t bytes = stack_bytes(*function, chain, unbounded);
-      for (const Op &op : function->ops) unbounded |= op.run == find_handler("alloca.8") || op.run == find_handler("alloca.4");
+      for (const Op &op : function->ops)
+        unbounded |= op.run == find_handler("alloca.8") || op.run == find_handler("alloca.4");
       constexpr uint64_t kRecursionStack = 64 * 1024;
-      function->info.local_bytes = static_cast<uint32_t>(unbounded ? kRecursionStack + function->local_bytes : bytes);
+      function->info.local_bytes =
+          static_cast<uint32_t>(unbounded ? kRecursionStack + function->local_bytes : bytes);
       function->info.register_count = std::min(255u, 8 + function->frame_bytes / 128 / 8);
     }
   }
 };
 }  // namespace
 
-Result<std::shared_ptr<Program>> build_program(const std::string &text, const DeviceConfig &config, std::shared_ptr<Memory> memory) {
+Result<std::shared_ptr<Program>> build_program(const std::string &text, const DeviceConfig &config,
+                                               std::shared_ptr<Memory> memory) {
   Builder builder;
   builder.program = std::make_shared<Program>();
   builder.program->text = text;

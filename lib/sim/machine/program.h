@@ -30,22 +30,32 @@ inline constexpr uint32_t kNone = 0xFFFFFFFFu;  // no guard, no operand, no join
 
 enum OpFlag : uint8_t {
   kGuardNegated = 1,
-  kLeader = 2,         // a branch target or a place where lanes reconverge
-  kHidden = 4,         // made by decode(), not an instruction of the text
-  kAddress32 = 8,      // the address register has 32 bits
-  kSourceNegated = 16, // predicate operand c is !p
-  kSpins = 32,         // what spin loops execute: volatile loads, cas, exch, nanosleep
+  kLeader = 2,          // a branch target or a place where lanes reconverge
+  kHidden = 4,          // made by decode(), not an instruction of the text
+  kAddress32 = 8,       // the address register has 32 bits
+  kSourceNegated = 16,  // predicate operand c is !p
+  kSpins = 32,          // what spin loops execute: volatile loads, cas, exch, nanosleep
 };
 
-enum ModeBit : uint8_t { kFtz = 1, kSat = 2, kRz = 4, kRm = 8, kRp = 12, kRoundMask = 12, kRelu = 16, kNan = 32, kXorSign = 64 };
+enum ModeBit : uint8_t {
+  kFtz = 1,
+  kSat = 2,
+  kRz = 4,
+  kRm = 8,
+  kRp = 12,
+  kRoundMask = 12,
+  kRelu = 16,
+  kNan = 32,
+  kXorSign = 64
+};
 
 struct Op {
   Handler run;
   uint32_t d = kNone, a = kNone, b = kNone, c = kNone;
-  uint32_t e = kNone;           // fourth source, second destination, or index into lists
+  uint32_t e = kNone;  // fourth source, second destination, or index into lists
   uint32_t guard = kNone;
-  int64_t imm = 0;              // address offset, branch target, pointer: by handler
-  uint32_t y = 0;               // join pc of a branch, small number: by handler
+  int64_t imm = 0;  // address offset, branch target, pointer: by handler
+  uint32_t y = 0;   // join pc of a branch, small number: by handler
   uint8_t flags = 0, mode = 0, n = 1, x = 0;
 };
 
@@ -58,10 +68,12 @@ struct OpSite {
 struct Function;
 
 // A call's parameters: offsets in the caller's and callee's local frames, by position.
-struct Slot { uint32_t offset = 0, size_bytes = 0; };
+struct Slot {
+  uint32_t offset = 0, size_bytes = 0;
+};
 struct CallSite {
-  const Function *target = nullptr;      // nullptr: indirect, through operand
-  int builtin = 0;                       // of calls.h; 0: none
+  const Function *target = nullptr;  // nullptr: indirect, through operand
+  int builtin = 0;                   // of calls.h; 0: none
   uint32_t pointer = kNone;
   std::vector<Slot> arguments, results;  // in the caller's frame; registers if size_bytes is 0: see decode
   std::vector<uint32_t> argument_registers, result_registers;  // kNone where memory
@@ -72,19 +84,21 @@ struct Function {
   bool is_entry = false;
   std::vector<Op> ops;
   std::vector<OpSite> sites;
-  std::vector<uint32_t> lists;           // operands of vectors, branch targets
+  std::vector<uint32_t> lists;  // operands of vectors, branch targets
   std::vector<std::unique_ptr<CallSite>> calls;
   std::vector<uint8_t> constants;
-  uint32_t frame_bytes = 0;              // registers of one warp
-  uint32_t local_bytes = 0;              // of one lane: parameters, results, .local variables
-  std::vector<Slot> parameters, results; // of a .func: in its local frame
+  uint32_t frame_bytes = 0;               // registers of one warp
+  uint32_t local_bytes = 0;               // of one lane: parameters, results, .local variables
+  std::vector<Slot> parameters, results;  // of a .func: in its local frame
   std::vector<uint32_t> parameter_registers, result_registers;
   std::vector<const Function *> callees;
   bool calls_indirectly = false;
-  KernelInfo info;                       // of an entry
+  KernelInfo info;  // of an entry
 };
 
-struct Variable { GlobalInfo info; };
+struct Variable {
+  GlobalInfo info;
+};
 
 class Program : public Module {
  public:
@@ -96,13 +110,13 @@ class Program : public Module {
   /// The function whose address a kernel sees as `address`; nullptr if it is none of this module.
   const Function *function_at(uint64_t address) const;
 
-  std::string text;                      // operations' sites point into it
-  std::vector<std::string> files;        // by .file number
+  std::string text;                // operations' sites point into it
+  std::vector<std::string> files;  // by .file number
   std::vector<std::unique_ptr<Function>> functions;
   std::map<std::string, Function *, std::less<>> by_name;
   std::map<std::string, GlobalInfo, std::less<>> globals;
   std::unordered_map<uint64_t, const Function *> by_address;
-  std::shared_ptr<Memory> memory;        // frees the globals
+  std::shared_ptr<Memory> memory;  // frees the globals
 };
 
 /// Parses and decodes; variables are allocated in `memory` and initialised.

@@ -8,23 +8,71 @@ namespace egpu::sim {
 namespace {
 
 // Each returns the new value; `c` is the second operand of cas.
-struct Add { template <class T> static T apply(T old, T b) { return static_cast<T>(old + b); } };
-struct And { template <class T> static T apply(T old, T b) { return old & b; } };
-struct Or { template <class T> static T apply(T old, T b) { return old | b; } };
-struct Xor { template <class T> static T apply(T old, T b) { return old ^ b; } };
-struct Exchange { template <class T> static T apply(T, T b) { return b; } };
-struct Min { template <class T> static T apply(T old, T b) { return b < old ? b : old; } };
-struct Max { template <class T> static T apply(T old, T b) { return old < b ? b : old; } };
-struct Inc { template <class T> static T apply(T old, T b) { return old >= b ? T{0} : static_cast<T>(old + 1); } };
-struct Dec { template <class T> static T apply(T old, T b) { return old == 0 || old > b ? b : static_cast<T>(old - 1); } };
+struct Add {
+  template <class T>
+  static T apply(T old, T b) {
+    return static_cast<T>(old + b);
+  }
+};
+struct And {
+  template <class T>
+  static T apply(T old, T b) {
+    return old & b;
+  }
+};
+struct Or {
+  template <class T>
+  static T apply(T old, T b) {
+    return old | b;
+  }
+};
+struct Xor {
+  template <class T>
+  static T apply(T old, T b) {
+    return old ^ b;
+  }
+};
+struct Exchange {
+  template <class T>
+  static T apply(T, T b) {
+    return b;
+  }
+};
+struct Min {
+  template <class T>
+  static T apply(T old, T b) {
+    return b < old ? b : old;
+  }
+};
+struct Max {
+  template <class T>
+  static T apply(T old, T b) {
+    return old < b ? b : old;
+  }
+};
+struct Inc {
+  template <class T>
+  static T apply(T old, T b) {
+    return old >= b ? T{0} : static_cast<T>(old + 1);
+  }
+};
+struct Dec {
+  template <class T>
+  static T apply(T old, T b) {
+    return old == 0 || old > b ? b : static_cast<T>(old - 1);
+  }
+};
 
 template <class F, class T>
 T exchange(T *target, T b) {
-  if constexpr (std::is_same_v<F, Add>) return __atomic_fetch_add(target, b, __ATOMIC_SEQ_CST);
-  else if constexpr (std::is_same_v<F, Exchange>) return __atomic_exchange_n(target, b, __ATOMIC_SEQ_CST);
+  if constexpr (std::is_same_v<F, Add>)
+    return __atomic_fetch_add(target, b, __ATOMIC_SEQ_CST);
+  else if constexpr (std::is_same_v<F, Exchange>)
+    return __atomic_exchange_n(target, b, __ATOMIC_SEQ_CST);
   else {
     T old = __atomic_load_n(target, __ATOMIC_SEQ_CST);
-    while (!__atomic_compare_exchange_n(target, &old, F::apply(old, b), false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
+    while (!__atomic_compare_exchange_n(target, &old, F::apply(old, b), false, __ATOMIC_SEQ_CST,
+                                        __ATOMIC_SEQ_CST)) {
     }
     return old;
   }
@@ -34,7 +82,9 @@ template <class T, class Do>
 void on_lanes(Exec &x, const Op &op, uint32_t mask, Do &&action) {
   Hosts hosts;
   if (op.flags & kSpins) ++x.spins;
-  if (!locate_in(x, static_cast<Space>(op.x), {op.a, (op.flags & kAddress32) != 0, op.imm}, mask, sizeof(T), sizeof(T), hosts)) return;
+  if (!locate_in(x, static_cast<Space>(op.x), {op.a, (op.flags & kAddress32) != 0, op.imm}, mask, sizeof(T),
+                 sizeof(T), hosts))
+    return;
   T *d = op.d == kNone ? nullptr : x.at<T>(op.d);
   each_lane(mask, [&](uint32_t l) {
     T old = action(reinterpret_cast<T *>(hosts.at[l]), l);
@@ -89,13 +139,20 @@ void add_f64(Exec &x, const Op &op, uint32_t mask) {
   double b[kLanes];
   std::memcpy(b, x.at<double>(op.b), sizeof b);
   on_lanes<uint64_t>(x, op, mask, [&](uint64_t *target, uint32_t l) {
-    return update(target, [&](uint64_t old) { return std::bit_cast<uint64_t>(std::bit_cast<double>(old) + b[l]); });
+    return update(target,
+                  [&](uint64_t old) { return std::bit_cast<uint64_t>(std::bit_cast<double>(old) + b[l]); });
   });
 }
 
-struct AddReal { double operator()(double a, double b) const { return a + b; } };
-struct MinReal { double operator()(double a, double b) const { return a != a ? b : b != b ? a : b < a ? b : a; } };
-struct MaxReal { double operator()(double a, double b) const { return a != a ? b : b != b ? a : a < b ? b : a; } };
+struct AddReal {
+  double operator()(double a, double b) const { return a + b; }
+};
+struct MinReal {
+  double operator()(double a, double b) const { return a != a ? b : b != b ? a : b < a ? b : a; }
+};
+struct MaxReal {
+  double operator()(double a, double b) const { return a != a ? b : b != b ? a : a < b ? b : a; }
+};
 
 template <class H, class F, class T>
 void on_halves(Exec &x, const Op &op, uint32_t mask) {
@@ -113,21 +170,35 @@ void on_halves(Exec &x, const Op &op, uint32_t mask) {
   });
 }
 
-#define TWO(name, F, T32, T64, k32, k64) {"atom." name "." k32, atomic<F, T32>}, {"atom." name "." k64, atomic<F, T64>}
-#define HALVES(name, F)                                                                                      \
-  {"atom." name ".f16", on_halves<Half, F, uint16_t>}, {"atom." name ".f16x2", on_halves<Half, F, uint32_t>}, \
-      {"atom." name ".bf16", on_halves<Bfloat, F, uint16_t>}, {"atom." name ".bf16x2", on_halves<Bfloat, F, uint32_t>}
+#define TWO(name, F, T32, T64, k32, k64) \
+  {"atom." name "." k32, atomic<F, T32>}, { "atom." name "." k64, atomic<F, T64> }
+#define HALVES(name, F)                                         \
+  {"atom." name ".f16", on_halves<Half, F, uint16_t>},          \
+      {"atom." name ".f16x2", on_halves<Half, F, uint32_t>},    \
+      {"atom." name ".bf16", on_halves<Bfloat, F, uint16_t>}, { \
+    "atom." name ".bf16x2", on_halves<Bfloat, F, uint32_t>      \
+  }
 
 constexpr Row kRows[] = {
-    TWO("add", Add, uint32_t, uint64_t, "b32", "b64"), TWO("and", And, uint32_t, uint64_t, "b32", "b64"),
-    TWO("or", Or, uint32_t, uint64_t, "b32", "b64"), TWO("xor", Xor, uint32_t, uint64_t, "b32", "b64"),
-    TWO("exch", Exchange, uint32_t, uint64_t, "b32", "b64"), TWO("inc", Inc, uint32_t, uint64_t, "b32", "b64"),
-    TWO("dec", Dec, uint32_t, uint64_t, "b32", "b64"), TWO("min", Min, uint32_t, uint64_t, "u32", "u64"),
-    TWO("min", Min, int32_t, int64_t, "s32", "s64"), TWO("max", Max, uint32_t, uint64_t, "u32", "u64"),
+    TWO("add", Add, uint32_t, uint64_t, "b32", "b64"),
+    TWO("and", And, uint32_t, uint64_t, "b32", "b64"),
+    TWO("or", Or, uint32_t, uint64_t, "b32", "b64"),
+    TWO("xor", Xor, uint32_t, uint64_t, "b32", "b64"),
+    TWO("exch", Exchange, uint32_t, uint64_t, "b32", "b64"),
+    TWO("inc", Inc, uint32_t, uint64_t, "b32", "b64"),
+    TWO("dec", Dec, uint32_t, uint64_t, "b32", "b64"),
+    TWO("min", Min, uint32_t, uint64_t, "u32", "u64"),
+    TWO("min", Min, int32_t, int64_t, "s32", "s64"),
+    TWO("max", Max, uint32_t, uint64_t, "u32", "u64"),
     TWO("max", Max, int32_t, int64_t, "s32", "s64"),
-    {"atom.cas.b16", compare_and_swap<uint16_t>}, {"atom.cas.b32", compare_and_swap<uint32_t>}, {"atom.cas.b64", compare_and_swap<uint64_t>},
-    {"atom.add.f32", add_f32}, {"atom.add.f64", add_f64},
-    HALVES("add", AddReal), HALVES("min", MinReal), HALVES("max", MaxReal),
+    {"atom.cas.b16", compare_and_swap<uint16_t>},
+    {"atom.cas.b32", compare_and_swap<uint32_t>},
+    {"atom.cas.b64", compare_and_swap<uint64_t>},
+    {"atom.add.f32", add_f32},
+    {"atom.add.f64", add_f64},
+    HALVES("add", AddReal),
+    HALVES("min", MinReal),
+    HALVES("max", MaxReal),
 };
 }  // namespace
 

@@ -4,20 +4,90 @@
 namespace egpu::sim {
 namespace {
 
-struct Eq { template <class T> bool operator()(T a, T b) const { return a == b; } };
-struct Ne { template <class T> bool operator()(T a, T b) const { return (a < b) | (a > b); } };  // ordered
-struct Lt { template <class T> bool operator()(T a, T b) const { return a < b; } };
-struct Le { template <class T> bool operator()(T a, T b) const { return a <= b; } };
-struct Gt { template <class T> bool operator()(T a, T b) const { return a > b; } };
-struct Ge { template <class T> bool operator()(T a, T b) const { return a >= b; } };
-struct Equ { template <class T> bool operator()(T a, T b) const { return !((a < b) | (a > b)); } };
-struct Neu { template <class T> bool operator()(T a, T b) const { return !(a == b); } };
-struct Ltu { template <class T> bool operator()(T a, T b) const { return !(a >= b); } };
-struct Leu { template <class T> bool operator()(T a, T b) const { return !(a > b); } };
-struct Gtu { template <class T> bool operator()(T a, T b) const { return !(a <= b); } };
-struct Geu { template <class T> bool operator()(T a, T b) const { return !(a < b); } };
-struct Num { template <class T> bool operator()(T a, T b) const { return (a == a) & (b == b); } };
-struct Nan { template <class T> bool operator()(T a, T b) const { return (a != a) | (b != b); } };
+struct Eq {
+  template <class T>
+  bool operator()(T a, T b) const {
+    return a == b;
+  }
+};
+struct Ne {
+  template <class T>
+  bool operator()(T a, T b) const {
+    return (a < b) | (a > b);
+  }
+};  // ordered
+struct Lt {
+  template <class T>
+  bool operator()(T a, T b) const {
+    return a < b;
+  }
+};
+struct Le {
+  template <class T>
+  bool operator()(T a, T b) const {
+    return a <= b;
+  }
+};
+struct Gt {
+  template <class T>
+  bool operator()(T a, T b) const {
+    return a > b;
+  }
+};
+struct Ge {
+  template <class T>
+  bool operator()(T a, T b) const {
+    return a >= b;
+  }
+};
+struct Equ {
+  template <class T>
+  bool operator()(T a, T b) const {
+    return !((a < b) | (a > b));
+  }
+};
+struct Neu {
+  template <class T>
+  bool operator()(T a, T b) const {
+    return !(a == b);
+  }
+};
+struct Ltu {
+  template <class T>
+  bool operator()(T a, T b) const {
+    return !(a >= b);
+  }
+};
+struct Leu {
+  template <class T>
+  bool operator()(T a, T b) const {
+    return !(a > b);
+  }
+};
+struct Gtu {
+  template <class T>
+  bool operator()(T a, T b) const {
+    return !(a <= b);
+  }
+};
+struct Geu {
+  template <class T>
+  bool operator()(T a, T b) const {
+    return !(a < b);
+  }
+};
+struct Num {
+  template <class T>
+  bool operator()(T a, T b) const {
+    return (a == a) & (b == b);
+  }
+};
+struct Nan {
+  template <class T>
+  bool operator()(T a, T b) const {
+    return (a != a) | (b != b);
+  }
+};
 
 void set_both(Exec &x, const Op &op, uint32_t mask, uint32_t bits) {
   uint32_t inverse = ~bits;
@@ -40,8 +110,10 @@ void setp(Exec &x, const Op &op, uint32_t mask) {
 template <class F>
 void setp_f32(Exec &x, const Op &op, uint32_t mask) {
   const float *a = x.at<float>(op.a), *b = x.at<float>(op.b);
-  if (op.mode & kFtz) set_both(x, op, mask, lane_bits([&](int l) { return F{}(flush(a[l]), flush(b[l])); }));
-  else set_both(x, op, mask, lane_bits([&](int l) { return F{}(a[l], b[l]); }));
+  if (op.mode & kFtz)
+    set_both(x, op, mask, lane_bits([&](int l) { return F{}(flush(a[l]), flush(b[l])); }));
+  else
+    set_both(x, op, mask, lane_bits([&](int l) { return F{}(a[l], b[l]); }));
 }
 
 template <class F, class H>
@@ -97,24 +169,52 @@ void slct(Exec &x, const Op &op, uint32_t mask) {
   });
 }
 
-#define INTEGER(word, F)                                                                                     \
-  {"setp." word ".u16", setp<F, uint16_t>}, {"setp." word ".u32", setp<F, uint32_t>}, {"setp." word ".u64", setp<F, uint64_t>}, \
-      {"setp." word ".s16", setp<F, int16_t>}, {"setp." word ".s32", setp<F, int32_t>}, {"setp." word ".s64", setp<F, int64_t>}
-#define FLOAT(word, F)                                                                                       \
-  {"setp." word ".f32", setp_f32<F>}, {"setp." word ".f64", setp<F, double>}, {"setp." word ".f16", setp_half<F, Half>}, \
-      {"setp." word ".bf16", setp_half<F, Bfloat>}, {"setp." word ".f16x2", setp_packed<F, Half>},           \
-      {"setp." word ".bf16x2", setp_packed<F, Bfloat>}, {"set." word ".f16x2.f", set_packed<F, Half, 0x3C00>}, \
-      {"set." word ".f16x2.u", set_packed<F, Half, 0xFFFF>}, {"set." word ".bf16x2.f", set_packed<F, Bfloat, 0x3F80>}, \
-      {"set." word ".bf16x2.u", set_packed<F, Bfloat, 0xFFFF>}
+#define INTEGER(word, F)                                                                 \
+  {"setp." word ".u16", setp<F, uint16_t>}, {"setp." word ".u32", setp<F, uint32_t>},    \
+      {"setp." word ".u64", setp<F, uint64_t>}, {"setp." word ".s16", setp<F, int16_t>}, \
+      {"setp." word ".s32", setp<F, int32_t>}, {                                         \
+    "setp." word ".s64", setp<F, int64_t>                                                \
+  }
+#define FLOAT(word, F)                                                                                 \
+  {"setp." word ".f32", setp_f32<F>}, {"setp." word ".f64", setp<F, double>},                          \
+      {"setp." word ".f16", setp_half<F, Half>}, {"setp." word ".bf16", setp_half<F, Bfloat>},         \
+      {"setp." word ".f16x2", setp_packed<F, Half>}, {"setp." word ".bf16x2", setp_packed<F, Bfloat>}, \
+      {"set." word ".f16x2.f", set_packed<F, Half, 0x3C00>},                                           \
+      {"set." word ".f16x2.u", set_packed<F, Half, 0xFFFF>},                                           \
+      {"set." word ".bf16x2.f", set_packed<F, Bfloat, 0x3F80>}, {                                      \
+    "set." word ".bf16x2.u", set_packed<F, Bfloat, 0xFFFF>                                             \
+  }
 
 constexpr Row kRows[] = {
-    INTEGER("eq", Eq), INTEGER("ne", Neu), INTEGER("lt", Lt), INTEGER("le", Le), INTEGER("gt", Gt), INTEGER("ge", Ge),
-    FLOAT("eq", Eq), FLOAT("ne", Ne), FLOAT("lt", Lt), FLOAT("le", Le), FLOAT("gt", Gt), FLOAT("ge", Ge),
-    FLOAT("equ", Equ), FLOAT("neu", Neu), FLOAT("ltu", Ltu), FLOAT("leu", Leu), FLOAT("gtu", Gtu), FLOAT("geu", Geu),
-    FLOAT("num", Num), FLOAT("nan", Nan),
-    {"selp.2", selp<uint16_t>}, {"selp.4", selp<uint32_t>}, {"selp.8", selp<uint64_t>},
-    {"slct.2.s32", slct<uint16_t, int32_t>}, {"slct.4.s32", slct<uint32_t, int32_t>}, {"slct.8.s32", slct<uint64_t, int32_t>},
-    {"slct.2.f32", slct<uint16_t, float>}, {"slct.4.f32", slct<uint32_t, float>}, {"slct.8.f32", slct<uint64_t, float>},
+    INTEGER("eq", Eq),
+    INTEGER("ne", Neu),
+    INTEGER("lt", Lt),
+    INTEGER("le", Le),
+    INTEGER("gt", Gt),
+    INTEGER("ge", Ge),
+    FLOAT("eq", Eq),
+    FLOAT("ne", Ne),
+    FLOAT("lt", Lt),
+    FLOAT("le", Le),
+    FLOAT("gt", Gt),
+    FLOAT("ge", Ge),
+    FLOAT("equ", Equ),
+    FLOAT("neu", Neu),
+    FLOAT("ltu", Ltu),
+    FLOAT("leu", Leu),
+    FLOAT("gtu", Gtu),
+    FLOAT("geu", Geu),
+    FLOAT("num", Num),
+    FLOAT("nan", Nan),
+    {"selp.2", selp<uint16_t>},
+    {"selp.4", selp<uint32_t>},
+    {"selp.8", selp<uint64_t>},
+    {"slct.2.s32", slct<uint16_t, int32_t>},
+    {"slct.4.s32", slct<uint32_t, int32_t>},
+    {"slct.8.s32", slct<uint64_t, int32_t>},
+    {"slct.2.f32", slct<uint16_t, float>},
+    {"slct.4.f32", slct<uint32_t, float>},
+    {"slct.8.f32", slct<uint64_t, float>},
 };
 }  // namespace
 

@@ -32,14 +32,20 @@ void branch_indexed(Exec &x, const Op &op, uint32_t mask) {
   for (uint32_t m = mask; m; m &= m - 1) {
     uint32_t l = first_of(m);
     if (index[l] >= static_cast<uint64_t>(op.imm))
-      return raise(x, Fault::illegal_instruction, l, "brx.idx: index " + std::to_string(index[l]) + " of " + std::to_string(op.imm) + " targets");
+      return raise(
+          x, Fault::illegal_instruction, l,
+          "brx.idx: index " + std::to_string(index[l]) + " of " + std::to_string(op.imm) + " targets");
     add(1u << l, targets[index[l]]);
   }
-  if (ways.size() == 1) x.pc = ways[0].pc;
-  else diverge(x, ways.data(), ways.size(), op.y);
+  if (ways.size() == 1)
+    x.pc = ways[0].pc;
+  else
+    diverge(x, ways.data(), ways.size(), op.y);
 }
 
-const CallSite &site_of(const Op &op) { return *reinterpret_cast<const CallSite *>(static_cast<intptr_t>(op.imm)); }
+const CallSite &site_of(const Op &op) {
+  return *reinterpret_cast<const CallSite *>(static_cast<intptr_t>(op.imm));
+}
 
 void call(Exec &x, const Op &op, uint32_t mask) { call_function(x, site_of(op), *site_of(op).target, mask); }
 
@@ -68,7 +74,8 @@ void nothing(Exec &, const Op &, uint32_t) {}
 void fence(Exec &, const Op &, uint32_t) { std::atomic_thread_fence(std::memory_order_seq_cst); }
 
 void not_simulated(Exec &x, const Op &, uint32_t mask) {
-  raise(x, Fault::not_simulated, first_of(mask), "not simulated: " + std::string(x.frame->function->sites[x.pc - 1].text));
+  raise(x, Fault::not_simulated, first_of(mask),
+        "not simulated: " + std::string(x.frame->function->sites[x.pc - 1].text));
 }
 
 // Lets the other warps run. Sleeping the host thread would delay the whole block.
@@ -112,16 +119,31 @@ void stack_save(Exec &x, const Op &op, uint32_t mask) {
 template <class T>
 void stack_restore(Exec &x, const Op &op, uint32_t mask) {
   T top = x.at<T>(op.a)[first_of(mask)];
-  if (mask == x.path->mask && top >= x.frame->local_base + x.frame->function->local_bytes && top <= x.local_stride)
+  if (mask == x.path->mask && top >= x.frame->local_base + x.frame->function->local_bytes &&
+      top <= x.local_stride)
     x.frame->local_top = static_cast<uint32_t>(top);
 }
 
 constexpr Row kRows[] = {
-    {"bra", branch}, {"brx", branch_indexed}, {"call", call}, {"call.indirect", call_indirect}, {"call.builtin", builtin},
-    {"ret", ret}, {"exit", leave}, {"trap", trap}, {"nothing", nothing}, {"fence", fence}, {"not_simulated", not_simulated},
-    {"nanosleep", nanosleep}, {"bar", bar},
-    {"alloca.4", alloca_lanes<uint32_t>}, {"alloca.8", alloca_lanes<uint64_t>}, {"stacksave.4", stack_save<uint32_t>},
-    {"stacksave.8", stack_save<uint64_t>}, {"stackrestore.4", stack_restore<uint32_t>}, {"stackrestore.8", stack_restore<uint64_t>},
+    {"bra", branch},
+    {"brx", branch_indexed},
+    {"call", call},
+    {"call.indirect", call_indirect},
+    {"call.builtin", builtin},
+    {"ret", ret},
+    {"exit", leave},
+    {"trap", trap},
+    {"nothing", nothing},
+    {"fence", fence},
+    {"not_simulated", not_simulated},
+    {"nanosleep", nanosleep},
+    {"bar", bar},
+    {"alloca.4", alloca_lanes<uint32_t>},
+    {"alloca.8", alloca_lanes<uint64_t>},
+    {"stacksave.4", stack_save<uint32_t>},
+    {"stacksave.8", stack_save<uint64_t>},
+    {"stackrestore.4", stack_restore<uint32_t>},
+    {"stackrestore.8", stack_restore<uint64_t>},
 };
 }  // namespace
 

@@ -11,10 +11,14 @@ namespace {
 
 double round_integral(double v, uint8_t mode) {
   switch (mode & kRoundMask) {
-    case kRz: return std::trunc(v);
-    case kRm: return std::floor(v);
-    case kRp: return std::ceil(v);
-    default: return std::nearbyint(v);
+    case kRz:
+      return std::trunc(v);
+    case kRm:
+      return std::floor(v);
+    case kRp:
+      return std::ceil(v);
+    default:
+      return std::nearbyint(v);
   }
 }
 
@@ -25,9 +29,12 @@ inline constexpr bool kIsReal = std::is_floating_point_v<T> || kIsHalf<T>;
 
 template <class S>
 double real_of(S v, uint8_t mode) {
-  if constexpr (kIsHalf<S>) return v.value();
-  else if constexpr (std::is_same_v<S, float>) return static_cast<double>(mode & kFtz ? flush(v) : v);
-  else return v;
+  if constexpr (kIsHalf<S>)
+    return v.value();
+  else if constexpr (std::is_same_v<S, float>)
+    return static_cast<double>(mode & kFtz ? flush(v) : v);
+  else
+    return v;
 }
 
 template <class D>
@@ -52,9 +59,11 @@ D real_to(double v, uint8_t mode, bool from_wide) {
   int rounding = mode & kRoundMask;
   if (mode & kSat) v = v != v ? 0 : v > 1 ? 1 : v > 0 ? v : 0;
   if (mode & kRelu && v == v) v = v > 0 ? v : 0;
-  if constexpr (kIsHalf<D>) return D::from(v, rounding);
+  if constexpr (kIsHalf<D>)
+    return D::from(v, rounding);
   else if constexpr (std::is_same_v<D, float>) {
-    float r = rounding && from_wide ? std::bit_cast<float>(narrow_float(v, kF32, rounding, false)) : static_cast<float>(v);
+    float r = rounding && from_wide ? std::bit_cast<float>(narrow_float(v, kF32, rounding, false))
+                                    : static_cast<float>(v);
     if (mode & kFtz) r = flush(r);
     return canonical(r);
   } else {
@@ -65,10 +74,13 @@ D real_to(double v, uint8_t mode, bool from_wide) {
 // Integers of 64 bits do not fit a double: the host rounds them.
 template <class D, class S>
 D integer_to_real(S v, uint8_t mode) {
-  if constexpr (kIsHalf<D>) return real_to<D>(static_cast<double>(v), mode, true);
+  if constexpr (kIsHalf<D>)
+    return real_to<D>(static_cast<double>(v), mode, true);
   else {
     if (!(mode & kRoundMask)) return static_cast<D>(v);
-    int rounding = (mode & kRoundMask) == kRz ? FE_TOWARDZERO : (mode & kRoundMask) == kRm ? FE_DOWNWARD : FE_UPWARD;
+    int rounding = (mode & kRoundMask) == kRz   ? FE_TOWARDZERO
+                   : (mode & kRoundMask) == kRm ? FE_DOWNWARD
+                                                : FE_UPWARD;
     std::fesetround(rounding);
     volatile S in = v;
     volatile D out = static_cast<D>(in);
@@ -92,16 +104,25 @@ D convert(S v, uint8_t mode, bool integral) {
     double real = real_of(v, mode);
     if (integral) real = round_integral(real, mode);
     if constexpr (std::is_same_v<D, float> && std::is_same_v<S, double>)
-      if (!(mode & (kRoundMask | kSat | kRelu))) return canonical(mode & kFtz ? flush(static_cast<float>(real)) : static_cast<float>(real));
+      if (!(mode & (kRoundMask | kSat | kRelu)))
+        return canonical(mode & kFtz ? flush(static_cast<float>(real)) : static_cast<float>(real));
     return real_to<D>(real, mode, true);
   }
 }
 
 // 8-bit registers take 16 bits.
 template <class T>
-struct Stored { using type = T; };
-template <> struct Stored<uint8_t> { using type = uint16_t; };
-template <> struct Stored<int8_t> { using type = int16_t; };
+struct Stored {
+  using type = T;
+};
+template <>
+struct Stored<uint8_t> {
+  using type = uint16_t;
+};
+template <>
+struct Stored<int8_t> {
+  using type = int16_t;
+};
 
 template <class D, class S>
 void cvt(Exec &x, const Op &op, uint32_t mask) {
@@ -111,13 +132,16 @@ void cvt(Exec &x, const Op &op, uint32_t mask) {
   std::memcpy(static_cast<void *>(a), x.at<From>(op.a), sizeof a);
   if constexpr (!kIsReal<D> && !kIsReal<S>)
     if (!(op.mode & kSat)) {
-      store_lanes<To>(x, op.d, mask, [&](int l) { return static_cast<To>(static_cast<D>(static_cast<S>(a[l]))); });
+      store_lanes<To>(x, op.d, mask,
+                      [&](int l) { return static_cast<To>(static_cast<D>(static_cast<S>(a[l]))); });
       return;
     }
   To *d = x.at<To>(op.d);
   each_lane(mask, [&](uint32_t l) {
-    if constexpr (kIsHalf<S>) d[l] = static_cast<To>(convert<D, S>(a[l], op.mode, op.x));
-    else d[l] = static_cast<To>(convert<D, S>(static_cast<S>(a[l]), op.mode, op.x));
+    if constexpr (kIsHalf<S>)
+      d[l] = static_cast<To>(convert<D, S>(a[l], op.mode, op.x));
+    else
+      d[l] = static_cast<To>(convert<D, S>(static_cast<S>(a[l]), op.mode, op.x));
   });
 }
 
@@ -174,18 +198,35 @@ void to_tf32(Exec &x, const Op &op, uint32_t mask) {
   });
 }
 
-#define FROM(dn, D)                                                                                                  \
-  {"cvt." dn ".u8", cvt<D, uint8_t>}, {"cvt." dn ".s8", cvt<D, int8_t>}, {"cvt." dn ".u16", cvt<D, uint16_t>},       \
-      {"cvt." dn ".s16", cvt<D, int16_t>}, {"cvt." dn ".u32", cvt<D, uint32_t>}, {"cvt." dn ".s32", cvt<D, int32_t>}, \
-      {"cvt." dn ".u64", cvt<D, uint64_t>}, {"cvt." dn ".s64", cvt<D, int64_t>}, {"cvt." dn ".f16", cvt<D, Half>},    \
-      {"cvt." dn ".bf16", cvt<D, Bfloat>}, {"cvt." dn ".f32", cvt<D, float>}, {"cvt." dn ".f64", cvt<D, double>}
+#define FROM(dn, D)                                                              \
+  {"cvt." dn ".u8", cvt<D, uint8_t>}, {"cvt." dn ".s8", cvt<D, int8_t>},         \
+      {"cvt." dn ".u16", cvt<D, uint16_t>}, {"cvt." dn ".s16", cvt<D, int16_t>}, \
+      {"cvt." dn ".u32", cvt<D, uint32_t>}, {"cvt." dn ".s32", cvt<D, int32_t>}, \
+      {"cvt." dn ".u64", cvt<D, uint64_t>}, {"cvt." dn ".s64", cvt<D, int64_t>}, \
+      {"cvt." dn ".f16", cvt<D, Half>}, {"cvt." dn ".bf16", cvt<D, Bfloat>},     \
+      {"cvt." dn ".f32", cvt<D, float>}, {                                       \
+    "cvt." dn ".f64", cvt<D, double>                                             \
+  }
 
 constexpr Row kRows[] = {
-    FROM("u8", uint8_t), FROM("s8", int8_t), FROM("u16", uint16_t), FROM("s16", int16_t), FROM("u32", uint32_t), FROM("s32", int32_t),
-    FROM("u64", uint64_t), FROM("s64", int64_t), FROM("f16", Half), FROM("bf16", Bfloat), FROM("f32", float), FROM("f64", double),
-    {"cvt.f16x2.f32", pack_two<Half>}, {"cvt.bf16x2.f32", pack_two<Bfloat>},
-    {"cvt.e4m3x2.f32", pack_eighths<true>}, {"cvt.e5m2x2.f32", pack_eighths<false>},
-    {"cvt.f16x2.e4m3x2", unpack_eighths<true>}, {"cvt.f16x2.e5m2x2", unpack_eighths<false>},
+    FROM("u8", uint8_t),
+    FROM("s8", int8_t),
+    FROM("u16", uint16_t),
+    FROM("s16", int16_t),
+    FROM("u32", uint32_t),
+    FROM("s32", int32_t),
+    FROM("u64", uint64_t),
+    FROM("s64", int64_t),
+    FROM("f16", Half),
+    FROM("bf16", Bfloat),
+    FROM("f32", float),
+    FROM("f64", double),
+    {"cvt.f16x2.f32", pack_two<Half>},
+    {"cvt.bf16x2.f32", pack_two<Bfloat>},
+    {"cvt.e4m3x2.f32", pack_eighths<true>},
+    {"cvt.e5m2x2.f32", pack_eighths<false>},
+    {"cvt.f16x2.e4m3x2", unpack_eighths<true>},
+    {"cvt.f16x2.e5m2x2", unpack_eighths<false>},
     {"cvt.tf32.f32", to_tf32},
 };
 }  // namespace

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #if defined(__x86_64__)
-#include <immintrin.h>
+#  include <immintrin.h>
 #endif
 
 #include "lib/sim/machine/halves.h"
@@ -13,15 +13,52 @@
 namespace egpu::sim {
 namespace {
 
-struct Add { template <class T> T operator()(T a, T b) const { return a + b; } };
-struct Sub { template <class T> T operator()(T a, T b) const { return a - b; } };
-struct Mul { template <class T> T operator()(T a, T b) const { return a * b; } };
-struct Div { template <class T> T operator()(T a, T b) const { return a / b; } };
-struct Fma { template <class T> T operator()(T a, T b, T c) const { return std::fma(a, b, c); } };
-struct Rcp { template <class T> T operator()(T a) const { return T{1} / a; } };
-struct Sqrt { template <class T> T operator()(T a) const { return std::sqrt(a); } };
+struct Add {
+  template <class T>
+  T operator()(T a, T b) const {
+    return a + b;
+  }
+};
+struct Sub {
+  template <class T>
+  T operator()(T a, T b) const {
+    return a - b;
+  }
+};
+struct Mul {
+  template <class T>
+  T operator()(T a, T b) const {
+    return a * b;
+  }
+};
+struct Div {
+  template <class T>
+  T operator()(T a, T b) const {
+    return a / b;
+  }
+};
+struct Fma {
+  template <class T>
+  T operator()(T a, T b, T c) const {
+    return std::fma(a, b, c);
+  }
+};
+struct Rcp {
+  template <class T>
+  T operator()(T a) const {
+    return T{1} / a;
+  }
+};
+struct Sqrt {
+  template <class T>
+  T operator()(T a) const {
+    return std::sqrt(a);
+  }
+};
 template <class T>
-struct BitsOf { using type = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>; };
+struct BitsOf {
+  using type = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
+};
 // -0 is less than +0; a NaN loses against a number.
 struct Min {
   template <class T>
@@ -46,8 +83,10 @@ struct Max {
 
 template <class T>
 T finish(T v) {
-  if constexpr (sizeof(T) == 4) return canonical(v);
-  else return v;
+  if constexpr (sizeof(T) == 4)
+    return canonical(v);
+  else
+    return v;
 }
 
 template <class F>
@@ -76,7 +115,9 @@ void fma_f64(Exec &x, const Op &op, uint32_t mask) {
 }
 void fma_f32_ftz(Exec &x, const Op &op, uint32_t mask) {
   const float *a = x.at<float>(op.a), *b = x.at<float>(op.b), *c = x.at<float>(op.c);
-  store_lanes<float>(x, op.d, mask, [&](int l) { return flush(canonical(std::fma(flush(a[l]), flush(b[l]), flush(c[l])))); });
+  store_lanes<float>(x, op.d, mask, [&](int l) {
+    return flush(canonical(std::fma(flush(a[l]), flush(b[l]), flush(c[l]))));
+  });
 }
 
 #if defined(__x86_64__)
@@ -98,7 +139,8 @@ __attribute__((target("avx2,fma"))) void fma_f64_avx2(Exec &x, const Op &op, uin
   const double *a = x.at<double>(op.a), *b = x.at<double>(op.b), *c = x.at<double>(op.c);
   double *d = x.at<double>(op.d);
   for (int l = 0; l < kLanes; l += 4)
-    _mm256_storeu_pd(d + l, _mm256_fmadd_pd(_mm256_loadu_pd(a + l), _mm256_loadu_pd(b + l), _mm256_loadu_pd(c + l)));
+    _mm256_storeu_pd(d + l,
+                     _mm256_fmadd_pd(_mm256_loadu_pd(a + l), _mm256_loadu_pd(b + l), _mm256_loadu_pd(c + l)));
 }
 bool host_has_fma() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
 #endif
@@ -106,10 +148,14 @@ bool host_has_fma() { return __builtin_cpu_supports("avx2") && __builtin_cpu_sup
 // Any mode: rounding, ftz, sat. Volatile, because the compiler knows nothing of fesetround.
 int host_rounding(uint8_t mode) {
   switch (mode & kRoundMask) {
-    case kRz: return FE_TOWARDZERO;
-    case kRm: return FE_DOWNWARD;
-    case kRp: return FE_UPWARD;
-    default: return FE_TONEAREST;
+    case kRz:
+      return FE_TOWARDZERO;
+    case kRm:
+      return FE_DOWNWARD;
+    case kRp:
+      return FE_UPWARD;
+    default:
+      return FE_TONEAREST;
   }
 }
 
@@ -127,15 +173,20 @@ T output(T v, uint8_t mode) {
 
 template <class F, class T, int kSources>
 void with_mode(Exec &x, const Op &op, uint32_t mask) {
-  const T *a = x.at<T>(op.a), *b = kSources > 1 ? x.at<T>(op.b) : nullptr, *c = kSources > 2 ? x.at<T>(op.c) : nullptr;
+  const T *a = x.at<T>(op.a), *b = kSources > 1 ? x.at<T>(op.b) : nullptr,
+          *c = kSources > 2 ? x.at<T>(op.c) : nullptr;
   T *d = x.at<T>(op.d);
   std::fesetround(host_rounding(op.mode));
   each_lane(mask, [&](uint32_t l) {
-    volatile T p = input(a[l], op.mode), q = kSources > 1 ? input(b[l], op.mode) : T{}, s = kSources > 2 ? input(c[l], op.mode) : T{};
+    volatile T p = input(a[l], op.mode), q = kSources > 1 ? input(b[l], op.mode) : T{},
+               s = kSources > 2 ? input(c[l], op.mode) : T{};
     volatile T r;
-    if constexpr (kSources == 1) r = F{}(static_cast<T>(p));
-    else if constexpr (kSources == 2) r = F{}(static_cast<T>(p), static_cast<T>(q));
-    else r = F{}(static_cast<T>(p), static_cast<T>(q), static_cast<T>(s));
+    if constexpr (kSources == 1)
+      r = F{}(static_cast<T>(p));
+    else if constexpr (kSources == 2)
+      r = F{}(static_cast<T>(p), static_cast<T>(q));
+    else
+      r = F{}(static_cast<T>(p), static_cast<T>(q), static_cast<T>(s));
     d[l] = output(static_cast<T>(r), op.mode);
   });
   std::fesetround(FE_TONEAREST);
@@ -169,22 +220,43 @@ void negate(Exec &x, const Op &op, uint32_t mask) {
   const T *a = x.at<T>(op.a);
   store_lanes<T>(x, op.d, mask, [&](int l) { return -input(a[l], op.mode); });
 }
-struct Copysign { template <class T> T operator()(T a, T b) const { return std::copysign(b, a); } };
+struct Copysign {
+  template <class T>
+  T operator()(T a, T b) const {
+    return std::copysign(b, a);
+  }
+};
 
 // Approximations, by way of double.
-struct RcpD { double operator()(double a) const { return 1 / a; } };
-struct RsqrtD { double operator()(double a) const { return 1 / std::sqrt(a); } };
-struct SinD { double operator()(double a) const { return std::sin(a); } };
-struct CosD { double operator()(double a) const { return std::cos(a); } };
-struct Lg2D { double operator()(double a) const { return std::log2(a); } };
-struct Ex2D { double operator()(double a) const { return std::exp2(a); } };
-struct TanhD { double operator()(double a) const { return std::tanh(a); } };
+struct RcpD {
+  double operator()(double a) const { return 1 / a; }
+};
+struct RsqrtD {
+  double operator()(double a) const { return 1 / std::sqrt(a); }
+};
+struct SinD {
+  double operator()(double a) const { return std::sin(a); }
+};
+struct CosD {
+  double operator()(double a) const { return std::cos(a); }
+};
+struct Lg2D {
+  double operator()(double a) const { return std::log2(a); }
+};
+struct Ex2D {
+  double operator()(double a) const { return std::exp2(a); }
+};
+struct TanhD {
+  double operator()(double a) const { return std::tanh(a); }
+};
 
 template <class F>
 void approximate(Exec &x, const Op &op, uint32_t mask) {
   const float *a = x.at<float>(op.a);
   float *d = x.at<float>(op.d);
-  each_lane(mask, [&](uint32_t l) { d[l] = output(static_cast<float>(F{}(static_cast<double>(input(a[l], op.mode)))), op.mode); });
+  each_lane(mask, [&](uint32_t l) {
+    d[l] = output(static_cast<float>(F{}(static_cast<double>(input(a[l], op.mode)))), op.mode);
+  });
 }
 template <class F>
 void approximate_f64(Exec &x, const Op &op, uint32_t mask) {
@@ -203,19 +275,23 @@ void approximate_upper(Exec &x, const Op &op, uint32_t mask) {
     if (std::fpclassify(v) == FP_SUBNORMAL) v = std::copysign(0.0, v);
     double r = F{}(v);
     if (std::fpclassify(r) == FP_SUBNORMAL) r = std::copysign(0.0, r);
-    d[l] = r != r ? std::bit_cast<double>(0x7FFFFFFF00000000u) : std::bit_cast<double>(std::bit_cast<uint64_t>(r) & kUpper);
+    d[l] = r != r ? std::bit_cast<double>(0x7FFFFFFF00000000u)
+                  : std::bit_cast<double>(std::bit_cast<uint64_t>(r) & kUpper);
   });
 }
 template <class F>
 void rsqrt_f64(Exec &x, const Op &op, uint32_t mask) {
-  if (op.mode & kFtz) approximate_upper<F>(x, op, mask);
-  else approximate_f64<F>(x, op, mask);
+  if (op.mode & kFtz)
+    approximate_upper<F>(x, op, mask);
+  else
+    approximate_f64<F>(x, op, mask);
 }
 
 // PTX ISA 9.0, 9.7.3.8 "div": the quotient of div.approx is 0 where its reciprocal would be subnormal.
 void div_approx(Exec &x, const Op &op, uint32_t mask) {
   const float *a = x.at<float>(op.a), *b = x.at<float>(op.b);
-  store_lanes<float>(x, op.d, mask, [&](int l) { return output(input(a[l], op.mode) / input(b[l], op.mode), op.mode); });
+  store_lanes<float>(x, op.d, mask,
+                     [&](int l) { return output(input(a[l], op.mode) / input(b[l], op.mode), op.mode); });
 }
 
 enum class Class { finite, infinite, number, notanumber, normal, subnormal };
@@ -223,42 +299,90 @@ template <Class kClass, class T>
 void testp(Exec &x, const Op &op, uint32_t mask) {
   const T *a = x.at<T>(op.a);
   set_predicate(x, op.d, mask, lane_bits([&](int l) {
-    int c = std::fpclassify(a[l]);
-    switch (kClass) {
-      case Class::finite: return c != FP_NAN && c != FP_INFINITE;
-      case Class::infinite: return c == FP_INFINITE;
-      case Class::number: return c != FP_NAN;
-      case Class::notanumber: return c == FP_NAN;
-      case Class::normal: return c == FP_NORMAL || c == FP_ZERO;
-      default: return c == FP_SUBNORMAL;
-    }
-  }));
+                  int c = std::fpclassify(a[l]);
+                  switch (kClass) {
+                    case Class::finite:
+                      return c != FP_NAN && c != FP_INFINITE;
+                    case Class::infinite:
+                      return c == FP_INFINITE;
+                    case Class::number:
+                      return c != FP_NAN;
+                    case Class::notanumber:
+                      return c == FP_NAN;
+                    case Class::normal:
+                      return c == FP_NORMAL || c == FP_ZERO;
+                    default:
+                      return c == FP_SUBNORMAL;
+                  }
+                }));
 }
 
-#define MODE(name, F, n) {name ".f32.mode", with_mode<F, float, n>}, {name ".f64.mode", with_mode<F, double, n>}
-#define TEST(name, c) {"testp." name ".f32", testp<c, float>}, {"testp." name ".f64", testp<c, double>}
+#define MODE(name, F, n) \
+  {name ".f32.mode", with_mode<F, float, n>}, { name ".f64.mode", with_mode<F, double, n> }
+#define TEST(name, c) \
+  {"testp." name ".f32", testp<c, float>}, { "testp." name ".f64", testp<c, double> }
 
 constexpr Row kRows[] = {
-    {"add.f32", plain2<Add>}, {"sub.f32", plain2<Sub>}, {"mul.f32", plain2<Mul>}, {"div.f32", plain2<Div>},
-    {"add.f32.ftz", flushed2<Add>}, {"sub.f32.ftz", flushed2<Sub>}, {"mul.f32.ftz", flushed2<Mul>},
-    {"add.f64", binary<Add, double, double, double>}, {"sub.f64", binary<Sub, double, double, double>},
-    {"mul.f64", binary<Mul, double, double, double>}, {"div.f64", binary<Div, double, double, double>},
-    {"fma.f32", fma_f32}, {"fma.f64", fma_f64}, {"fma.f32.ftz", fma_f32_ftz},
-    MODE("add", Add, 2), MODE("sub", Sub, 2), MODE("mul", Mul, 2), MODE("div", Div, 2), MODE("fma", Fma, 3),
-    MODE("rcp", Rcp, 1), MODE("sqrt", Sqrt, 1),
-    {"rcp.f32", plain1<Rcp>}, {"rcp.f64", unary<Rcp, double, double>}, {"sqrt.f32", plain1<Sqrt>}, {"sqrt.f64", unary<Sqrt, double, double>},
-    {"min.f32", plain2<Min>}, {"max.f32", plain2<Max>}, {"min.f64", binary<Min, double, double, double>}, {"max.f64", binary<Max, double, double, double>},
-    {"min.f32.mode", extreme<Min, float>}, {"max.f32.mode", extreme<Max, float>},
-    {"min.f32.ftz", extreme<Min, float>}, {"max.f32.ftz", extreme<Max, float>},
-    {"abs.f32", absolute<float>}, {"abs.f64", absolute<double>}, {"abs.f32.mode", absolute<float>},
-    {"neg.f32", negate<float>}, {"neg.f64", negate<double>}, {"neg.f32.mode", negate<float>},
-    {"copysign.f32", binary<Copysign, float, float, float>}, {"copysign.f64", binary<Copysign, double, double, double>},
-    {"div.approx.f32", div_approx}, {"div.approx.f32.ftz", div_approx}, {"div.approx.f32.mode", div_approx},
-    {"rcp.approx.f32", approximate<RcpD>}, {"sqrt.approx.f32", approximate<Sqrt>}, {"rsqrt.f32", approximate<RsqrtD>},
-    {"sin.f32", approximate<SinD>}, {"cos.f32", approximate<CosD>}, {"lg2.f32", approximate<Lg2D>}, {"ex2.f32", approximate<Ex2D>},
-    {"tanh.f32", approximate<TanhD>}, {"rcp.approx.f64", approximate_upper<RcpD>}, {"rsqrt.f64", rsqrt_f64<RsqrtD>},
-    TEST("finite", Class::finite), TEST("infinite", Class::infinite), TEST("number", Class::number),
-    TEST("notanumber", Class::notanumber), TEST("normal", Class::normal), TEST("subnormal", Class::subnormal),
+    {"add.f32", plain2<Add>},
+    {"sub.f32", plain2<Sub>},
+    {"mul.f32", plain2<Mul>},
+    {"div.f32", plain2<Div>},
+    {"add.f32.ftz", flushed2<Add>},
+    {"sub.f32.ftz", flushed2<Sub>},
+    {"mul.f32.ftz", flushed2<Mul>},
+    {"add.f64", binary<Add, double, double, double>},
+    {"sub.f64", binary<Sub, double, double, double>},
+    {"mul.f64", binary<Mul, double, double, double>},
+    {"div.f64", binary<Div, double, double, double>},
+    {"fma.f32", fma_f32},
+    {"fma.f64", fma_f64},
+    {"fma.f32.ftz", fma_f32_ftz},
+    MODE("add", Add, 2),
+    MODE("sub", Sub, 2),
+    MODE("mul", Mul, 2),
+    MODE("div", Div, 2),
+    MODE("fma", Fma, 3),
+    MODE("rcp", Rcp, 1),
+    MODE("sqrt", Sqrt, 1),
+    {"rcp.f32", plain1<Rcp>},
+    {"rcp.f64", unary<Rcp, double, double>},
+    {"sqrt.f32", plain1<Sqrt>},
+    {"sqrt.f64", unary<Sqrt, double, double>},
+    {"min.f32", plain2<Min>},
+    {"max.f32", plain2<Max>},
+    {"min.f64", binary<Min, double, double, double>},
+    {"max.f64", binary<Max, double, double, double>},
+    {"min.f32.mode", extreme<Min, float>},
+    {"max.f32.mode", extreme<Max, float>},
+    {"min.f32.ftz", extreme<Min, float>},
+    {"max.f32.ftz", extreme<Max, float>},
+    {"abs.f32", absolute<float>},
+    {"abs.f64", absolute<double>},
+    {"abs.f32.mode", absolute<float>},
+    {"neg.f32", negate<float>},
+    {"neg.f64", negate<double>},
+    {"neg.f32.mode", negate<float>},
+    {"copysign.f32", binary<Copysign, float, float, float>},
+    {"copysign.f64", binary<Copysign, double, double, double>},
+    {"div.approx.f32", div_approx},
+    {"div.approx.f32.ftz", div_approx},
+    {"div.approx.f32.mode", div_approx},
+    {"rcp.approx.f32", approximate<RcpD>},
+    {"sqrt.approx.f32", approximate<Sqrt>},
+    {"rsqrt.f32", approximate<RsqrtD>},
+    {"sin.f32", approximate<SinD>},
+    {"cos.f32", approximate<CosD>},
+    {"lg2.f32", approximate<Lg2D>},
+    {"ex2.f32", approximate<Ex2D>},
+    {"tanh.f32", approximate<TanhD>},
+    {"rcp.approx.f64", approximate_upper<RcpD>},
+    {"rsqrt.f64", rsqrt_f64<RsqrtD>},
+    TEST("finite", Class::finite),
+    TEST("infinite", Class::infinite),
+    TEST("number", Class::number),
+    TEST("notanumber", Class::notanumber),
+    TEST("normal", Class::normal),
+    TEST("subnormal", Class::subnormal),
 };
 }  // namespace
 

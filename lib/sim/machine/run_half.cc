@@ -18,16 +18,40 @@ double add_to_odd(double a, double b) {
   return std::bit_cast<double>(away ? bits + 1 : bits - 1);
 }
 
-struct Add { double operator()(double a, double b) const { return add_to_odd(a, b); } };
-struct Sub { double operator()(double a, double b) const { return add_to_odd(a, -b); } };
-struct Mul { double operator()(double a, double b) const { return a * b; } };
-struct Fma { double operator()(double a, double b, double c) const { return add_to_odd(a * b, c); } };
-struct Min { double operator()(double a, double b) const { return a != a ? b : b != b ? a : a < b ? a : b < a ? b : std::signbit(a) ? a : b; } };
-struct Max { double operator()(double a, double b) const { return a != a ? b : b != b ? a : a > b ? a : b > a ? b : std::signbit(a) ? b : a; } };
-struct Abs { double operator()(double a) const { return std::fabs(a); } };
-struct Neg { double operator()(double a) const { return -a; } };
-struct Ex2 { double operator()(double a) const { return std::exp2(a); } };
-struct Tanh { double operator()(double a) const { return std::tanh(a); } };
+struct Add {
+  double operator()(double a, double b) const { return add_to_odd(a, b); }
+};
+struct Sub {
+  double operator()(double a, double b) const { return add_to_odd(a, -b); }
+};
+struct Mul {
+  double operator()(double a, double b) const { return a * b; }
+};
+struct Fma {
+  double operator()(double a, double b, double c) const { return add_to_odd(a * b, c); }
+};
+struct Min {
+  double operator()(double a, double b) const {
+    return a != a ? b : b != b ? a : a < b ? a : b < a ? b : std::signbit(a) ? a : b;
+  }
+};
+struct Max {
+  double operator()(double a, double b) const {
+    return a != a ? b : b != b ? a : a > b ? a : b > a ? b : std::signbit(a) ? b : a;
+  }
+};
+struct Abs {
+  double operator()(double a) const { return std::fabs(a); }
+};
+struct Neg {
+  double operator()(double a) const { return -a; }
+};
+struct Ex2 {
+  double operator()(double a) const { return std::exp2(a); }
+};
+struct Tanh {
+  double operator()(double a) const { return std::tanh(a); }
+};
 
 template <class H>
 double input(uint16_t bits, uint8_t mode) {
@@ -54,12 +78,14 @@ void halves(Exec &x, const Op &op, uint32_t mask) {
   each_lane(mask, [&](uint32_t l) {
     for (uint32_t i = l * kCount; i < (l + 1) * kCount; ++i) {
       double p = input<H>(a[i], op.mode), r;
-      if constexpr (kSources == 1) r = F{}(p);
+      if constexpr (kSources == 1)
+        r = F{}(p);
       else if constexpr (kSources == 2) {
         double q = input<H>(b[i], op.mode);
         r = F{}(p, q);
         constexpr bool kExtreme = std::is_same_v<F, Min> || std::is_same_v<F, Max>;
-        if (kExtreme && op.mode & kXorSign) r = std::copysign(F{}(std::fabs(p), std::fabs(q)), std::signbit(p) != std::signbit(q) ? -1.0 : 1.0);
+        if (kExtreme && op.mode & kXorSign)
+          r = std::copysign(F{}(std::fabs(p), std::fabs(q)), std::signbit(p) != std::signbit(q) ? -1.0 : 1.0);
         if (kExtreme && op.mode & kNan && (p != p || q != q)) r = std::nan("");
       } else {
         r = F{}(p, input<H>(b[i], op.mode), input<H>(c[i], op.mode));
@@ -69,13 +95,14 @@ void halves(Exec &x, const Op &op, uint32_t mask) {
   });
 }
 
-#define ONE(name, F, n, suffix, H, count) {name suffix, halves<F, H, count, n>}, {name suffix ".mode", halves<F, H, count, n>}
-#define FOUR(name, F, n)                                                                                      \
+#define ONE(name, F, n, suffix, H, count) \
+  {name suffix, halves<F, H, count, n>}, { name suffix ".mode", halves<F, H, count, n> }
+#define FOUR(name, F, n)                                                                                     \
   ONE(name, F, n, ".f16", Half, 1), ONE(name, F, n, ".f16x2", Half, 2), ONE(name, F, n, ".bf16", Bfloat, 1), \
       ONE(name, F, n, ".bf16x2", Bfloat, 2)
 
-constexpr Row kRows[] = {FOUR("add", Add, 2), FOUR("sub", Sub, 2), FOUR("mul", Mul, 2), FOUR("fma", Fma, 3),
-                         FOUR("min", Min, 2), FOUR("max", Max, 2), FOUR("abs", Abs, 1), FOUR("neg", Neg, 1),
+constexpr Row kRows[] = {FOUR("add", Add, 2), FOUR("sub", Sub, 2),  FOUR("mul", Mul, 2), FOUR("fma", Fma, 3),
+                         FOUR("min", Min, 2), FOUR("max", Max, 2),  FOUR("abs", Abs, 1), FOUR("neg", Neg, 1),
                          FOUR("ex2", Ex2, 1), FOUR("tanh", Tanh, 1)};
 }  // namespace
 

@@ -10,13 +10,25 @@ namespace {
 template <class T>
 using Unsigned = std::make_unsigned_t<T>;
 
-struct Add { template <class T> T operator()(T a, T b) const { return static_cast<T>(a + b); } };
-struct Sub { template <class T> T operator()(T a, T b) const { return static_cast<T>(a - b); } };
+struct Add {
+  template <class T>
+  T operator()(T a, T b) const {
+    return static_cast<T>(a + b);
+  }
+};
+struct Sub {
+  template <class T>
+  T operator()(T a, T b) const {
+    return static_cast<T>(a - b);
+  }
+};
 struct Mul {
   template <class T>
   T operator()(T a, T b) const {
-    if constexpr (sizeof(T) < 4) return static_cast<T>(uint32_t{a} * b);
-    else return a * b;
+    if constexpr (sizeof(T) < 4)
+      return static_cast<T>(uint32_t{a} * b);
+    else
+      return a * b;
   }
 };
 struct AddSat {
@@ -32,11 +44,19 @@ struct SubSat {
   }
 };
 template <class T>
-struct WideOf { using type = std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>; };
+struct WideOf {
+  using type = std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>;
+};
 __extension__ typedef unsigned __int128 Uint128;
 __extension__ typedef __int128 Int128;
-template <> struct WideOf<uint64_t> { using type = Uint128; };
-template <> struct WideOf<int64_t> { using type = Int128; };
+template <>
+struct WideOf<uint64_t> {
+  using type = Uint128;
+};
+template <>
+struct WideOf<int64_t> {
+  using type = Int128;
+};
 struct MulHi {
   template <class T>
   T operator()(T a, T b) const {
@@ -52,7 +72,12 @@ struct MulWide {
     return static_cast<W>(static_cast<W>(a) * static_cast<W>(b));
   }
 };
-struct MadLo { template <class T> T operator()(T a, T b, T c) const { return static_cast<T>(Mul{}(a, b) + c); } };
+struct MadLo {
+  template <class T>
+  T operator()(T a, T b, T c) const {
+    return static_cast<T>(Mul{}(a, b) + c);
+  }
+};
 struct MadHi {
   template <class T>
   T operator()(T a, T b, T c) const {
@@ -70,21 +95,46 @@ struct MadWide {
 };
 template <class T>
 int64_t low24(T a) {
-  if constexpr (std::is_signed_v<T>) return static_cast<int32_t>(static_cast<uint32_t>(a) << 8) >> 8;
-  else return a & 0xFFFFFF;
+  if constexpr (std::is_signed_v<T>)
+    return static_cast<int32_t>(static_cast<uint32_t>(a) << 8) >> 8;
+  else
+    return a & 0xFFFFFF;
 }
-struct Mul24Lo { template <class T> T operator()(T a, T b) const { return static_cast<T>(low24(a) * low24(b)); } };
-struct Mul24Hi { template <class T> T operator()(T a, T b) const { return static_cast<T>((low24(a) * low24(b)) >> 16); } };
-struct Mad24Lo { template <class T> T operator()(T a, T b, T c) const { return static_cast<T>(low24(a) * low24(b) + c); } };
-struct Mad24Hi { template <class T> T operator()(T a, T b, T c) const { return static_cast<T>(((low24(a) * low24(b)) >> 16) + c); } };
+struct Mul24Lo {
+  template <class T>
+  T operator()(T a, T b) const {
+    return static_cast<T>(low24(a) * low24(b));
+  }
+};
+struct Mul24Hi {
+  template <class T>
+  T operator()(T a, T b) const {
+    return static_cast<T>((low24(a) * low24(b)) >> 16);
+  }
+};
+struct Mad24Lo {
+  template <class T>
+  T operator()(T a, T b, T c) const {
+    return static_cast<T>(low24(a) * low24(b) + c);
+  }
+};
+struct Mad24Hi {
+  template <class T>
+  T operator()(T a, T b, T c) const {
+    return static_cast<T>(((low24(a) * low24(b)) >> 16) + c);
+  }
+};
 struct Mad24HiSat {
-  int32_t operator()(int32_t a, int32_t b, int32_t c) const { return AddSat{}(static_cast<int32_t>((low24(a) * low24(b)) >> 16), c); }
+  int32_t operator()(int32_t a, int32_t b, int32_t c) const {
+    return AddSat{}(static_cast<int32_t>((low24(a) * low24(b)) >> 16), c);
+  }
 };
 struct Sad {
   template <class T>
   T operator()(T a, T b, T c) const {
     using U = Unsigned<T>;
-    U difference = a > b ? static_cast<U>(static_cast<U>(a) - static_cast<U>(b)) : static_cast<U>(static_cast<U>(b) - static_cast<U>(a));
+    U difference = a > b ? static_cast<U>(static_cast<U>(a) - static_cast<U>(b))
+                         : static_cast<U>(static_cast<U>(b) - static_cast<U>(a));
     return static_cast<T>(static_cast<U>(c) + difference);
   }
 };
@@ -106,12 +156,42 @@ struct Rem {
     return static_cast<T>(a % b);
   }
 };
-struct Min { template <class T> T operator()(T a, T b) const { return b < a ? b : a; } };
-struct Max { template <class T> T operator()(T a, T b) const { return a < b ? b : a; } };
-struct MinRelu { template <class T> T operator()(T a, T b) const { return Max{}(Min{}(a, b), T{0}); } };
-struct MaxRelu { template <class T> T operator()(T a, T b) const { return Max{}(Max{}(a, b), T{0}); } };
-struct Abs { template <class T> T operator()(T a) const { return a < 0 ? static_cast<T>(0 - static_cast<Unsigned<T>>(a)) : a; } };
-struct Neg { template <class T> T operator()(T a) const { return static_cast<T>(0 - static_cast<Unsigned<T>>(a)); } };
+struct Min {
+  template <class T>
+  T operator()(T a, T b) const {
+    return b < a ? b : a;
+  }
+};
+struct Max {
+  template <class T>
+  T operator()(T a, T b) const {
+    return a < b ? b : a;
+  }
+};
+struct MinRelu {
+  template <class T>
+  T operator()(T a, T b) const {
+    return Max{}(Min{}(a, b), T{0});
+  }
+};
+struct MaxRelu {
+  template <class T>
+  T operator()(T a, T b) const {
+    return Max{}(Max{}(a, b), T{0});
+  }
+};
+struct Abs {
+  template <class T>
+  T operator()(T a) const {
+    return a < 0 ? static_cast<T>(0 - static_cast<Unsigned<T>>(a)) : a;
+  }
+};
+struct Neg {
+  template <class T>
+  T operator()(T a) const {
+    return static_cast<T>(0 - static_cast<Unsigned<T>>(a));
+  }
+};
 
 // Two 16-bit values in 32 bits.
 template <class F, class H>
@@ -122,7 +202,9 @@ struct Halves {
     return low | static_cast<uint32_t>(high) << 16;
   }
 };
-struct Add16 { uint16_t operator()(uint16_t a, uint16_t b) const { return static_cast<uint16_t>(a + b); } };
+struct Add16 {
+  uint16_t operator()(uint16_t a, uint16_t b) const { return static_cast<uint16_t>(a + b); }
+};
 
 // Carry chains. Operands in a, b, c; the condition code's mask in e; x: 1 reads, 2 writes it.
 template <class T, class Sum>
@@ -176,7 +258,8 @@ template <class A, class B, int kCount>
 struct Dot {
   int32_t operator()(uint32_t a, uint32_t b, uint32_t c) const {
     uint32_t sum = c;
-    for (int i = 0; i < 4; ++i) sum += static_cast<uint32_t>(int32_t{static_cast<A>(a >> 8 * i)} * int32_t{static_cast<B>(b >> 8 * i)});
+    for (int i = 0; i < 4; ++i)
+      sum += static_cast<uint32_t>(int32_t{static_cast<A>(a >> 8 * i)} * int32_t{static_cast<B>(b >> 8 * i)});
     return static_cast<int32_t>(sum);
   }
 };
@@ -186,55 +269,88 @@ struct Dot2 {
   int32_t operator()(uint32_t a, uint32_t b, uint32_t c) const {
     uint32_t sum = c;
     for (int i = 0; i < 2; ++i)
-      sum += static_cast<uint32_t>(int32_t{static_cast<A16>(a >> 16 * i)} * int32_t{static_cast<B>(b >> 8 * (i + 2 * kHigh))});
+      sum += static_cast<uint32_t>(int32_t{static_cast<A16>(a >> 16 * i)} *
+                                   int32_t{static_cast<B>(b >> 8 * (i + 2 * kHigh))});
     return static_cast<int32_t>(sum);
   }
 };
 
 #define SAME2(name, F, suffix, T) {name "." suffix, binary<F, T, T, T>}
 #define SAME3(name, F, suffix, T) {name "." suffix, ternary<F, T, T, T, T>}
-#define UNSIGNED2(name, F) SAME2(name, F, "b16", uint16_t), SAME2(name, F, "b32", uint32_t), SAME2(name, F, "b64", uint64_t)
-#define TYPED(M, name, F)                                                                          \
-  M(name, F, "u16", uint16_t), M(name, F, "s16", int16_t), M(name, F, "u32", uint32_t), M(name, F, "s32", int32_t), \
-      M(name, F, "u64", uint64_t), M(name, F, "s64", int64_t)
+#define UNSIGNED2(name, F) \
+  SAME2(name, F, "b16", uint16_t), SAME2(name, F, "b32", uint32_t), SAME2(name, F, "b64", uint64_t)
+#define TYPED(M, name, F)                                                               \
+  M(name, F, "u16", uint16_t), M(name, F, "s16", int16_t), M(name, F, "u32", uint32_t), \
+      M(name, F, "s32", int32_t), M(name, F, "u64", uint64_t), M(name, F, "s64", int64_t)
 #define WIDE2(suffix, T, W) {"mul.wide." suffix, binary<MulWide, W, T, T>}
 #define WIDE3(suffix, T, W) {"mad.wide." suffix, ternary<MadWide, W, T, T, W>}
 
 constexpr Row kRows[] = {
-    UNSIGNED2("add", Add), UNSIGNED2("sub", Sub), UNSIGNED2("mul.lo", Mul),
-    SAME3("mad.lo", MadLo, "b16", uint16_t), SAME3("mad.lo", MadLo, "b32", uint32_t), SAME3("mad.lo", MadLo, "b64", uint64_t),
-    TYPED(SAME2, "mul.hi", MulHi), TYPED(SAME3, "mad.hi", MadHi), TYPED(SAME3, "sad", Sad),
-    TYPED(SAME2, "div", Div), TYPED(SAME2, "rem", Rem), TYPED(SAME2, "min", Min), TYPED(SAME2, "max", Max),
-    WIDE2("u16", uint16_t, uint32_t), WIDE2("s16", int16_t, int32_t), WIDE2("u32", uint32_t, uint64_t), WIDE2("s32", int32_t, int64_t),
-    WIDE3("u16", uint16_t, uint32_t), WIDE3("s16", int16_t, int32_t), WIDE3("u32", uint32_t, uint64_t), WIDE3("s32", int32_t, int64_t),
+    UNSIGNED2("add", Add),
+    UNSIGNED2("sub", Sub),
+    UNSIGNED2("mul.lo", Mul),
+    SAME3("mad.lo", MadLo, "b16", uint16_t),
+    SAME3("mad.lo", MadLo, "b32", uint32_t),
+    SAME3("mad.lo", MadLo, "b64", uint64_t),
+    TYPED(SAME2, "mul.hi", MulHi),
+    TYPED(SAME3, "mad.hi", MadHi),
+    TYPED(SAME3, "sad", Sad),
+    TYPED(SAME2, "div", Div),
+    TYPED(SAME2, "rem", Rem),
+    TYPED(SAME2, "min", Min),
+    TYPED(SAME2, "max", Max),
+    WIDE2("u16", uint16_t, uint32_t),
+    WIDE2("s16", int16_t, int32_t),
+    WIDE2("u32", uint32_t, uint64_t),
+    WIDE2("s32", int32_t, int64_t),
+    WIDE3("u16", uint16_t, uint32_t),
+    WIDE3("s16", int16_t, int32_t),
+    WIDE3("u32", uint32_t, uint64_t),
+    WIDE3("s32", int32_t, int64_t),
     {"add.sat.s32", binary<AddSat, int32_t, int32_t, int32_t>},
     {"sub.sat.s32", binary<SubSat, int32_t, int32_t, int32_t>},
     {"mad.hi.sat.s32", ternary<MadHiSat, int32_t, int32_t, int32_t, int32_t>},
-    SAME2("mul24.lo", Mul24Lo, "u32", uint32_t), SAME2("mul24.lo", Mul24Lo, "s32", int32_t),
-    SAME2("mul24.hi", Mul24Hi, "u32", uint32_t), SAME2("mul24.hi", Mul24Hi, "s32", int32_t),
-    SAME3("mad24.lo", Mad24Lo, "u32", uint32_t), SAME3("mad24.lo", Mad24Lo, "s32", int32_t),
-    SAME3("mad24.hi", Mad24Hi, "u32", uint32_t), SAME3("mad24.hi", Mad24Hi, "s32", int32_t),
+    SAME2("mul24.lo", Mul24Lo, "u32", uint32_t),
+    SAME2("mul24.lo", Mul24Lo, "s32", int32_t),
+    SAME2("mul24.hi", Mul24Hi, "u32", uint32_t),
+    SAME2("mul24.hi", Mul24Hi, "s32", int32_t),
+    SAME3("mad24.lo", Mad24Lo, "u32", uint32_t),
+    SAME3("mad24.lo", Mad24Lo, "s32", int32_t),
+    SAME3("mad24.hi", Mad24Hi, "u32", uint32_t),
+    SAME3("mad24.hi", Mad24Hi, "s32", int32_t),
     {"mad24.hi.sat.s32", ternary<Mad24HiSat, int32_t, int32_t, int32_t, int32_t>},
     {"min.s32.relu", binary<MinRelu, int32_t, int32_t, int32_t>},
     {"max.s32.relu", binary<MaxRelu, int32_t, int32_t, int32_t>},
-    {"abs.s16", unary<Abs, int16_t, int16_t>}, {"abs.s32", unary<Abs, int32_t, int32_t>}, {"abs.s64", unary<Abs, int64_t, int64_t>},
-    {"neg.s16", unary<Neg, int16_t, int16_t>}, {"neg.s32", unary<Neg, int32_t, int32_t>}, {"neg.s64", unary<Neg, int64_t, int64_t>},
+    {"abs.s16", unary<Abs, int16_t, int16_t>},
+    {"abs.s32", unary<Abs, int32_t, int32_t>},
+    {"abs.s64", unary<Abs, int64_t, int64_t>},
+    {"neg.s16", unary<Neg, int16_t, int16_t>},
+    {"neg.s32", unary<Neg, int32_t, int32_t>},
+    {"neg.s64", unary<Neg, int64_t, int64_t>},
     {"add.16x2", binary<Halves<Add16, uint16_t>, uint32_t, uint32_t, uint32_t>},
     {"min.u16x2", binary<Halves<Min, uint16_t>, uint32_t, uint32_t, uint32_t>},
     {"min.s16x2", binary<Halves<Min, int16_t>, uint32_t, uint32_t, uint32_t>},
     {"max.u16x2", binary<Halves<Max, uint16_t>, uint32_t, uint32_t, uint32_t>},
     {"max.s16x2", binary<Halves<Max, int16_t>, uint32_t, uint32_t, uint32_t>},
-    {"carry.add.b32", carry_add<uint32_t>}, {"carry.add.b64", carry_add<uint64_t>},
-    {"carry.sub.b32", carry_sub<uint32_t>}, {"carry.sub.b64", carry_sub<uint64_t>},
-    {"carry.mad.lo.b32", carry_mad<uint32_t, Mul>}, {"carry.mad.lo.b64", carry_mad<uint64_t, Mul>},
-    {"carry.mad.hi.u32", carry_mad<uint32_t, MulHi>}, {"carry.mad.hi.u64", carry_mad<uint64_t, MulHi>},
-    {"carry.mad.hi.s32", carry_mad<int32_t, MulHi>}, {"carry.mad.hi.s64", carry_mad<int64_t, MulHi>},
-#define DOT(an, A, bn, B)                                                                 \
-  {"dp4a." an "." bn, ternary<Dot<A, B, 4>, int32_t, uint32_t, uint32_t, uint32_t>},      \
-      {"dp2a.lo." an "." bn, ternary<Dot2<A, B, 0>, int32_t, uint32_t, uint32_t, uint32_t>}, \
-      {"dp2a.hi." an "." bn, ternary<Dot2<A, B, 1>, int32_t, uint32_t, uint32_t, uint32_t>}
-    DOT("u32", uint8_t, "u32", uint8_t), DOT("u32", uint8_t, "s32", int8_t),
-    DOT("s32", int8_t, "u32", uint8_t), DOT("s32", int8_t, "s32", int8_t),
+    {"carry.add.b32", carry_add<uint32_t>},
+    {"carry.add.b64", carry_add<uint64_t>},
+    {"carry.sub.b32", carry_sub<uint32_t>},
+    {"carry.sub.b64", carry_sub<uint64_t>},
+    {"carry.mad.lo.b32", carry_mad<uint32_t, Mul>},
+    {"carry.mad.lo.b64", carry_mad<uint64_t, Mul>},
+    {"carry.mad.hi.u32", carry_mad<uint32_t, MulHi>},
+    {"carry.mad.hi.u64", carry_mad<uint64_t, MulHi>},
+    {"carry.mad.hi.s32", carry_mad<int32_t, MulHi>},
+    {"carry.mad.hi.s64", carry_mad<int64_t, MulHi>},
+#define DOT(an, A, bn, B)                                                                      \
+  {"dp4a." an "." bn, ternary<Dot<A, B, 4>, int32_t, uint32_t, uint32_t, uint32_t>},           \
+      {"dp2a.lo." an "." bn, ternary<Dot2<A, B, 0>, int32_t, uint32_t, uint32_t, uint32_t>}, { \
+    "dp2a.hi." an "." bn, ternary<Dot2<A, B, 1>, int32_t, uint32_t, uint32_t, uint32_t>        \
+  }
+    DOT("u32", uint8_t, "u32", uint8_t),
+    DOT("u32", uint8_t, "s32", int8_t),
+    DOT("s32", int8_t, "u32", uint8_t),
+    DOT("s32", int8_t, "s32", int8_t),
 };
 }  // namespace
 

@@ -4,18 +4,50 @@
 namespace egpu::sim {
 namespace {
 
-struct And { template <class T> T operator()(T a, T b) const { return a & b; } };
-struct Or { template <class T> T operator()(T a, T b) const { return a | b; } };
-struct Xor { template <class T> T operator()(T a, T b) const { return a ^ b; } };
-struct Not { template <class T> T operator()(T a) const { return static_cast<T>(~a); } };
-struct Cnot { template <class T> T operator()(T a) const { return a == 0; } };
-struct Shl { template <class T> T operator()(T a, uint32_t n) const { return n >= 8 * sizeof(T) ? T{0} : static_cast<T>(a << n); } };
+struct And {
+  template <class T>
+  T operator()(T a, T b) const {
+    return a & b;
+  }
+};
+struct Or {
+  template <class T>
+  T operator()(T a, T b) const {
+    return a | b;
+  }
+};
+struct Xor {
+  template <class T>
+  T operator()(T a, T b) const {
+    return a ^ b;
+  }
+};
+struct Not {
+  template <class T>
+  T operator()(T a) const {
+    return static_cast<T>(~a);
+  }
+};
+struct Cnot {
+  template <class T>
+  T operator()(T a) const {
+    return a == 0;
+  }
+};
+struct Shl {
+  template <class T>
+  T operator()(T a, uint32_t n) const {
+    return n >= 8 * sizeof(T) ? T{0} : static_cast<T>(a << n);
+  }
+};
 struct Shr {
   template <class T>
   T operator()(T a, uint32_t n) const {
     constexpr uint32_t kBits = 8 * sizeof(T);
-    if constexpr (std::is_signed_v<T>) return static_cast<T>(a >> (n >= kBits ? kBits - 1 : n));
-    else return n >= kBits ? T{0} : static_cast<T>(a >> n);
+    if constexpr (std::is_signed_v<T>)
+      return static_cast<T>(a >> (n >= kBits ? kBits - 1 : n));
+    else
+      return n >= kBits ? T{0} : static_cast<T>(a >> n);
   }
 };
 template <bool kLeft, bool kClamp>
@@ -81,8 +113,18 @@ struct Bfind {
     return kShift ? static_cast<uint32_t>(8 * sizeof(T)) - 1 - at : at;
   }
 };
-struct Popc { template <class T> uint32_t operator()(T a) const { return static_cast<uint32_t>(std::popcount(a)); } };
-struct Clz { template <class T> uint32_t operator()(T a) const { return static_cast<uint32_t>(std::countl_zero(a)); } };
+struct Popc {
+  template <class T>
+  uint32_t operator()(T a) const {
+    return static_cast<uint32_t>(std::popcount(a));
+  }
+};
+struct Clz {
+  template <class T>
+  uint32_t operator()(T a) const {
+    return static_cast<uint32_t>(std::countl_zero(a));
+  }
+};
 struct Brev {
   template <class T>
   T operator()(T a) const {
@@ -176,39 +218,79 @@ void on_predicates(Exec &x, const Op &op, uint32_t mask) {
   if (op.x & 2) b = ~b;
   set_predicate(x, op.d, mask, F{}(a, b));
 }
-struct NotFirst { uint32_t operator()(uint32_t a, uint32_t) const { return ~a; } };
+struct NotFirst {
+  uint32_t operator()(uint32_t a, uint32_t) const { return ~a; }
+};
 
-#define B3(name, F) \
-  {name ".b16", binary<F, uint16_t, uint16_t, uint16_t>}, {name ".b32", binary<F, uint32_t, uint32_t, uint32_t>}, {name ".b64", binary<F, uint64_t, uint64_t, uint64_t>}
-#define U3(name, F) \
-  {name ".b16", unary<F, uint16_t, uint16_t>}, {name ".b32", unary<F, uint32_t, uint32_t>}, {name ".b64", unary<F, uint64_t, uint64_t>}
+#define B3(name, F)                                             \
+  {name ".b16", binary<F, uint16_t, uint16_t, uint16_t>},       \
+      {name ".b32", binary<F, uint32_t, uint32_t, uint32_t>}, { \
+    name ".b64", binary<F, uint64_t, uint64_t, uint64_t>        \
+  }
+#define U3(name, F)                                                                           \
+  {name ".b16", unary<F, uint16_t, uint16_t>}, {name ".b32", unary<F, uint32_t, uint32_t>}, { \
+    name ".b64", unary<F, uint64_t, uint64_t>                                                 \
+  }
 #define SHIFT(name, F, suffix, T) {name "." suffix, binary<F, T, T, uint32_t>}
 #define PRMT(name, i) {"prmt." name, ternary<PrmtMode<i>, uint32_t, uint32_t, uint32_t, uint32_t>}
 
 constexpr Row kRows[] = {
-    B3("and", And), B3("or", Or), B3("xor", Xor), U3("not", Not), U3("cnot", Cnot),
-    {"and.pred", on_predicates<And>}, {"or.pred", on_predicates<Or>}, {"xor.pred", on_predicates<Xor>}, {"not.pred", on_predicates<NotFirst>},
-    SHIFT("shl", Shl, "b16", uint16_t), SHIFT("shl", Shl, "b32", uint32_t), SHIFT("shl", Shl, "b64", uint64_t),
-    SHIFT("shr", Shr, "u16", uint16_t), SHIFT("shr", Shr, "u32", uint32_t), SHIFT("shr", Shr, "u64", uint64_t),
-    SHIFT("shr", Shr, "s16", int16_t), SHIFT("shr", Shr, "s32", int32_t), SHIFT("shr", Shr, "s64", int64_t),
+    B3("and", And),
+    B3("or", Or),
+    B3("xor", Xor),
+    U3("not", Not),
+    U3("cnot", Cnot),
+    {"and.pred", on_predicates<And>},
+    {"or.pred", on_predicates<Or>},
+    {"xor.pred", on_predicates<Xor>},
+    {"not.pred", on_predicates<NotFirst>},
+    SHIFT("shl", Shl, "b16", uint16_t),
+    SHIFT("shl", Shl, "b32", uint32_t),
+    SHIFT("shl", Shl, "b64", uint64_t),
+    SHIFT("shr", Shr, "u16", uint16_t),
+    SHIFT("shr", Shr, "u32", uint32_t),
+    SHIFT("shr", Shr, "u64", uint64_t),
+    SHIFT("shr", Shr, "s16", int16_t),
+    SHIFT("shr", Shr, "s32", int32_t),
+    SHIFT("shr", Shr, "s64", int64_t),
     {"shf.l.wrap", ternary<Funnel<true, false>, uint32_t, uint32_t, uint32_t, uint32_t>},
     {"shf.l.clamp", ternary<Funnel<true, true>, uint32_t, uint32_t, uint32_t, uint32_t>},
     {"shf.r.wrap", ternary<Funnel<false, false>, uint32_t, uint32_t, uint32_t, uint32_t>},
     {"shf.r.clamp", ternary<Funnel<false, true>, uint32_t, uint32_t, uint32_t, uint32_t>},
-    {"bfe.u32", ternary<Bfe, uint32_t, uint32_t, uint32_t, uint32_t>}, {"bfe.s32", ternary<Bfe, int32_t, int32_t, uint32_t, uint32_t>},
-    {"bfe.u64", ternary<Bfe, uint64_t, uint64_t, uint32_t, uint32_t>}, {"bfe.s64", ternary<Bfe, int64_t, int64_t, uint32_t, uint32_t>},
-    {"bfi.b32", bfi<uint32_t>}, {"bfi.b64", bfi<uint64_t>},
-#define FIND(suffix, T) {"bfind." suffix, unary<Bfind<false>, uint32_t, T>}, {"bfind.shiftamt." suffix, unary<Bfind<true>, uint32_t, T>}
-    FIND("u32", uint32_t), FIND("s32", int32_t), FIND("u64", uint64_t), FIND("s64", int64_t),
-    {"popc.b32", unary<Popc, uint32_t, uint32_t>}, {"popc.b64", unary<Popc, uint32_t, uint64_t>},
-    {"clz.b32", unary<Clz, uint32_t, uint32_t>}, {"clz.b64", unary<Clz, uint32_t, uint64_t>},
-    {"brev.b32", unary<Brev, uint32_t, uint32_t>}, {"brev.b64", unary<Brev, uint64_t, uint64_t>},
+    {"bfe.u32", ternary<Bfe, uint32_t, uint32_t, uint32_t, uint32_t>},
+    {"bfe.s32", ternary<Bfe, int32_t, int32_t, uint32_t, uint32_t>},
+    {"bfe.u64", ternary<Bfe, uint64_t, uint64_t, uint32_t, uint32_t>},
+    {"bfe.s64", ternary<Bfe, int64_t, int64_t, uint32_t, uint32_t>},
+    {"bfi.b32", bfi<uint32_t>},
+    {"bfi.b64", bfi<uint64_t>},
+#define FIND(suffix, T)                                       \
+  {"bfind." suffix, unary<Bfind<false>, uint32_t, T>}, {      \
+    "bfind.shiftamt." suffix, unary<Bfind<true>, uint32_t, T> \
+  }
+    FIND("u32", uint32_t),
+    FIND("s32", int32_t),
+    FIND("u64", uint64_t),
+    FIND("s64", int64_t),
+    {"popc.b32", unary<Popc, uint32_t, uint32_t>},
+    {"popc.b64", unary<Popc, uint32_t, uint64_t>},
+    {"clz.b32", unary<Clz, uint32_t, uint32_t>},
+    {"clz.b64", unary<Clz, uint32_t, uint64_t>},
+    {"brev.b32", unary<Brev, uint32_t, uint32_t>},
+    {"brev.b64", unary<Brev, uint64_t, uint64_t>},
     {"fns", ternary<Fns, uint32_t, uint32_t, uint32_t, int32_t>},
-    {"bmsk.clamp", binary<Bmsk<true>, uint32_t, uint32_t, uint32_t>}, {"bmsk.wrap", binary<Bmsk<false>, uint32_t, uint32_t, uint32_t>},
-    {"szext.clamp.u32", binary<Szext<true, false>, uint32_t, uint32_t, uint32_t>}, {"szext.clamp.s32", binary<Szext<true, true>, uint32_t, uint32_t, uint32_t>},
-    {"szext.wrap.u32", binary<Szext<false, false>, uint32_t, uint32_t, uint32_t>}, {"szext.wrap.s32", binary<Szext<false, true>, uint32_t, uint32_t, uint32_t>},
+    {"bmsk.clamp", binary<Bmsk<true>, uint32_t, uint32_t, uint32_t>},
+    {"bmsk.wrap", binary<Bmsk<false>, uint32_t, uint32_t, uint32_t>},
+    {"szext.clamp.u32", binary<Szext<true, false>, uint32_t, uint32_t, uint32_t>},
+    {"szext.clamp.s32", binary<Szext<true, true>, uint32_t, uint32_t, uint32_t>},
+    {"szext.wrap.u32", binary<Szext<false, false>, uint32_t, uint32_t, uint32_t>},
+    {"szext.wrap.s32", binary<Szext<false, true>, uint32_t, uint32_t, uint32_t>},
     {"prmt", ternary<Prmt, uint32_t, uint32_t, uint32_t, uint32_t>},
-    PRMT("f4e", 0), PRMT("b4e", 1), PRMT("rc8", 2), PRMT("ecl", 3), PRMT("ecr", 4), PRMT("rc16", 5),
+    PRMT("f4e", 0),
+    PRMT("b4e", 1),
+    PRMT("rc8", 2),
+    PRMT("ecl", 3),
+    PRMT("ecr", 4),
+    PRMT("rc16", 5),
     {"lop3.b32", lop3},
 };
 }  // namespace

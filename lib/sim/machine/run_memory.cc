@@ -3,21 +3,28 @@
 
 namespace egpu::sim {
 namespace {
-struct Quad { uint64_t low, high; };  // 128 bits
+struct Quad {
+  uint64_t low, high;
+};  // 128 bits
 
 enum class Where { generic, global, shared, local, frame };
 
 template <Where kWhere>
 inline bool find_lanes(Exec &x, const Op &op, uint32_t mask, uint32_t bytes, Hosts &hosts) {
   Reference r{op.a, (op.flags & kAddress32) != 0, op.imm};
-  if constexpr (kWhere == Where::generic) return locate<Space::generic>(x, r, mask, bytes, bytes, hosts);
-  else if constexpr (kWhere == Where::global) return locate<Space::global>(x, r, mask, bytes, bytes, hosts);
-  else if constexpr (kWhere == Where::shared) return locate<Space::shared>(x, r, mask, bytes, bytes, hosts);
-  else if constexpr (kWhere == Where::local) return locate<Space::local>(x, r, mask, bytes, bytes, hosts);
+  if constexpr (kWhere == Where::generic)
+    return locate<Space::generic>(x, r, mask, bytes, bytes, hosts);
+  else if constexpr (kWhere == Where::global)
+    return locate<Space::global>(x, r, mask, bytes, bytes, hosts);
+  else if constexpr (kWhere == Where::shared)
+    return locate<Space::shared>(x, r, mask, bytes, bytes, hosts);
+  else if constexpr (kWhere == Where::local)
+    return locate<Space::local>(x, r, mask, bytes, bytes, hosts);
   else {  // a variable of the frame: the same offset in every lane
     uint64_t offset = x.frame->local_base + static_cast<uint64_t>(op.imm);
     if (offset > x.local_stride || bytes > x.local_stride - offset || (offset & (bytes - 1)))
-      return resolve(x, Space::local, offset, bytes, bytes, static_cast<uint32_t>(std::countr_zero(mask))) != nullptr;
+      return resolve(x, Space::local, offset, bytes, bytes, static_cast<uint32_t>(std::countr_zero(mask))) !=
+             nullptr;
     uint64_t base = reinterpret_cast<uint64_t>(x.local) + offset;
     for (int l = 0; l < kLanes; ++l) hosts.at[l] = base + static_cast<uint64_t>(l) * x.local_stride;
     if (x.traced) {
@@ -39,8 +46,10 @@ template <class M, class R>
 inline void load_lanes(R *d, const Hosts &hosts, uint64_t offset, uint32_t mask) {
   auto get = [&](int l) {
     M value = *reinterpret_cast<const M *>(hosts.at[l] + offset);
-    if constexpr (std::is_class_v<M>) return value;
-    else return static_cast<R>(value);
+    if constexpr (std::is_class_v<M>)
+      return value;
+    else
+      return static_cast<R>(value);
   };
   if (mask == kAll) {
     for (int l = 0; l < kLanes; ++l) d[l] = get(l);
@@ -78,8 +87,10 @@ void store(Exec &x, const Op &op, uint32_t mask) {
   auto put = [&](uint32_t ref, uint64_t offset) {
     const R *a = x.at<R>(ref);
     each_lane(mask, [&](uint32_t l) {
-      if constexpr (std::is_class_v<M>) *reinterpret_cast<M *>(hosts.at[l] + offset) = a[l];
-      else *reinterpret_cast<M *>(hosts.at[l] + offset) = static_cast<M>(a[l]);
+      if constexpr (std::is_class_v<M>)
+        *reinterpret_cast<M *>(hosts.at[l] + offset) = a[l];
+      else
+        *reinterpret_cast<M *>(hosts.at[l] + offset) = static_cast<M>(a[l]);
     });
   };
   if (op.n == 1) {
@@ -104,8 +115,10 @@ void load_param(Exec &x, const Op &op, uint32_t mask) {
     M value;
     std::memcpy(static_cast<void *>(&value), from + i * sizeof(M), sizeof(M));
     store_lanes<R>(x, refs[i], mask, [&](int) {
-      if constexpr (std::is_class_v<M>) return value;
-      else return static_cast<R>(value);
+      if constexpr (std::is_class_v<M>)
+        return value;
+      else
+        return static_cast<R>(value);
     });
   }
 }
@@ -121,7 +134,8 @@ void cp_async(Exec &x, const Op &op, uint32_t mask) {
     reads = 0;
     each_lane(mask, [&](uint32_t l) { reads |= sizes[l] ? 1u << l : 0; });
   }
-  if (reads && !locate<Space::global>(x, {op.b, (op.x & 2) != 0, static_cast<int32_t>(op.y)}, reads, sizes ? 1 : bytes, sizes ? 1 : bytes, from))
+  if (reads && !locate<Space::global>(x, {op.b, (op.x & 2) != 0, static_cast<int32_t>(op.y)}, reads,
+                                      sizes ? 1 : bytes, sizes ? 1 : bytes, from))
     return;
   each_lane(mask, [&](uint32_t l) {
     uint32_t have = sizes ? std::min(sizes[l], bytes) : bytes;
@@ -132,31 +146,36 @@ void cp_async(Exec &x, const Op &op, uint32_t mask) {
 }
 
 #define LD1(where, W, key, M, R) {"ld." where "." key, load<W, M, R>}
-#define ALL_LD(where, W)                                                                                        \
-  LD1(where, W, "u8.2", uint8_t, uint16_t), LD1(where, W, "u8.4", uint8_t, uint32_t), LD1(where, W, "u8.8", uint8_t, uint64_t), \
-      LD1(where, W, "s8.2", int8_t, int16_t), LD1(where, W, "s8.4", int8_t, int32_t), LD1(where, W, "s8.8", int8_t, int64_t), \
-      LD1(where, W, "u16.2", uint16_t, uint16_t), LD1(where, W, "u16.4", uint16_t, uint32_t), LD1(where, W, "u16.8", uint16_t, uint64_t), \
-      LD1(where, W, "s16.2", int16_t, int16_t), LD1(where, W, "s16.4", int16_t, int32_t), LD1(where, W, "s16.8", int16_t, int64_t), \
-      LD1(where, W, "u32.4", uint32_t, uint32_t), LD1(where, W, "u32.8", uint32_t, uint64_t),                   \
-      LD1(where, W, "s32.4", int32_t, int32_t), LD1(where, W, "s32.8", int32_t, int64_t),                       \
-      LD1(where, W, "u64.8", uint64_t, uint64_t), LD1(where, W, "s64.8", int64_t, int64_t), LD1(where, W, "u128.16", Quad, Quad)
+#define ALL_LD(where, W)                                                                      \
+  LD1(where, W, "u8.2", uint8_t, uint16_t), LD1(where, W, "u8.4", uint8_t, uint32_t),         \
+      LD1(where, W, "u8.8", uint8_t, uint64_t), LD1(where, W, "s8.2", int8_t, int16_t),       \
+      LD1(where, W, "s8.4", int8_t, int32_t), LD1(where, W, "s8.8", int8_t, int64_t),         \
+      LD1(where, W, "u16.2", uint16_t, uint16_t), LD1(where, W, "u16.4", uint16_t, uint32_t), \
+      LD1(where, W, "u16.8", uint16_t, uint64_t), LD1(where, W, "s16.2", int16_t, int16_t),   \
+      LD1(where, W, "s16.4", int16_t, int32_t), LD1(where, W, "s16.8", int16_t, int64_t),     \
+      LD1(where, W, "u32.4", uint32_t, uint32_t), LD1(where, W, "u32.8", uint32_t, uint64_t), \
+      LD1(where, W, "s32.4", int32_t, int32_t), LD1(where, W, "s32.8", int32_t, int64_t),     \
+      LD1(where, W, "u64.8", uint64_t, uint64_t), LD1(where, W, "s64.8", int64_t, int64_t),   \
+      LD1(where, W, "u128.16", Quad, Quad)
 #define ST1(where, W, key, M, R) {"st." where "." key, store<W, M, R>}
-#define ALL_ST(where, W)                                                                                        \
-  ST1(where, W, "1.2", uint8_t, uint16_t), ST1(where, W, "1.4", uint8_t, uint32_t), ST1(where, W, "1.8", uint8_t, uint64_t), \
-      ST1(where, W, "2.2", uint16_t, uint16_t), ST1(where, W, "2.4", uint16_t, uint32_t), ST1(where, W, "2.8", uint16_t, uint64_t), \
-      ST1(where, W, "4.4", uint32_t, uint32_t), ST1(where, W, "4.8", uint32_t, uint64_t), ST1(where, W, "8.8", uint64_t, uint64_t), \
-      ST1(where, W, "16.16", Quad, Quad)
+#define ALL_ST(where, W)                                                                  \
+  ST1(where, W, "1.2", uint8_t, uint16_t), ST1(where, W, "1.4", uint8_t, uint32_t),       \
+      ST1(where, W, "1.8", uint8_t, uint64_t), ST1(where, W, "2.2", uint16_t, uint16_t),  \
+      ST1(where, W, "2.4", uint16_t, uint32_t), ST1(where, W, "2.8", uint16_t, uint64_t), \
+      ST1(where, W, "4.4", uint32_t, uint32_t), ST1(where, W, "4.8", uint32_t, uint64_t), \
+      ST1(where, W, "8.8", uint64_t, uint64_t), ST1(where, W, "16.16", Quad, Quad)
 #define ALL(where, W) ALL_LD(where, W), ALL_ST(where, W)
 #define LDP(key, M, R) {"ld.param." key, load_param<M, R>}
 
 constexpr Row kRows[] = {
-    ALL("generic", Where::generic), ALL("global", Where::global), ALL("shared", Where::shared), ALL("local", Where::local), ALL("frame", Where::frame),
-    LDP("u8.2", uint8_t, uint16_t), LDP("u8.4", uint8_t, uint32_t), LDP("u8.8", uint8_t, uint64_t),
-    LDP("s8.2", int8_t, int16_t), LDP("s8.4", int8_t, int32_t), LDP("s8.8", int8_t, int64_t),
-    LDP("u16.2", uint16_t, uint16_t), LDP("u16.4", uint16_t, uint32_t), LDP("u16.8", uint16_t, uint64_t),
-    LDP("s16.2", int16_t, int16_t), LDP("s16.4", int16_t, int32_t), LDP("s16.8", int16_t, int64_t),
-    LDP("u32.4", uint32_t, uint32_t), LDP("u32.8", uint32_t, uint64_t), LDP("s32.4", int32_t, int32_t), LDP("s32.8", int32_t, int64_t),
-    LDP("u64.8", uint64_t, uint64_t), LDP("s64.8", int64_t, int64_t), LDP("u128.16", Quad, Quad),
+    ALL("generic", Where::generic),   ALL("global", Where::global),     ALL("shared", Where::shared),
+    ALL("local", Where::local),       ALL("frame", Where::frame),       LDP("u8.2", uint8_t, uint16_t),
+    LDP("u8.4", uint8_t, uint32_t),   LDP("u8.8", uint8_t, uint64_t),   LDP("s8.2", int8_t, int16_t),
+    LDP("s8.4", int8_t, int32_t),     LDP("s8.8", int8_t, int64_t),     LDP("u16.2", uint16_t, uint16_t),
+    LDP("u16.4", uint16_t, uint32_t), LDP("u16.8", uint16_t, uint64_t), LDP("s16.2", int16_t, int16_t),
+    LDP("s16.4", int16_t, int32_t),   LDP("s16.8", int16_t, int64_t),   LDP("u32.4", uint32_t, uint32_t),
+    LDP("u32.8", uint32_t, uint64_t), LDP("s32.4", int32_t, int32_t),   LDP("s32.8", int32_t, int64_t),
+    LDP("u64.8", uint64_t, uint64_t), LDP("s64.8", int64_t, int64_t),   LDP("u128.16", Quad, Quad),
     {"cp.async", cp_async},
 };
 }  // namespace

@@ -6,9 +6,16 @@
 
 namespace egpu::sim {
 namespace {
-struct Wide { uint64_t low, high; };
+struct Wide {
+  uint64_t low, high;
+};
 
-struct Copy { template <class T> T operator()(T a) const { return a; } };
+struct Copy {
+  template <class T>
+  T operator()(T a) const {
+    return a;
+  }
+};
 
 template <class D, class S>
 void resize(Exec &x, const Op &op, uint32_t mask) {
@@ -57,7 +64,8 @@ void unpack(Exec &x, const Op &op, uint32_t mask) {
 uint64_t nanoseconds() {
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(now.tv_nsec) + kGlobalTimerOffset;
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(now.tv_nsec) +
+         kGlobalTimerOffset;
 }
 
 uint64_t uniform_special(Exec &x, Special special) {
@@ -66,42 +74,80 @@ uint64_t uniform_special(Exec &x, Special special) {
   auto index = static_cast<uint32_t>(special);
   auto axis = [&](Special first) { return index - static_cast<uint32_t>(first); };
   switch (special) {
-    case Special::ntid_x: case Special::ntid_y: case Special::ntid_z: return grid.launch->block[axis(Special::ntid_x)];
-    case Special::ctaid_x: case Special::ctaid_y: case Special::ctaid_z: return block.ctaid[axis(Special::ctaid_x)];
-    case Special::nctaid_x: case Special::nctaid_y: case Special::nctaid_z: return grid.launch->grid[axis(Special::nctaid_x)];
-    case Special::warpid: return x.warp->index;
-    case Special::nwarpid: return 64;
-    case Special::smid: return block.smid;
-    case Special::nsmid: return grid.config->sm_count;
-    case Special::gridid: return grid.id;
+    case Special::ntid_x:
+    case Special::ntid_y:
+    case Special::ntid_z:
+      return grid.launch->block[axis(Special::ntid_x)];
+    case Special::ctaid_x:
+    case Special::ctaid_y:
+    case Special::ctaid_z:
+      return block.ctaid[axis(Special::ctaid_x)];
+    case Special::nctaid_x:
+    case Special::nctaid_y:
+    case Special::nctaid_z:
+      return grid.launch->grid[axis(Special::nctaid_x)];
+    case Special::warpid:
+      return x.warp->index;
+    case Special::nwarpid:
+      return 64;
+    case Special::smid:
+      return block.smid;
+    case Special::nsmid:
+      return grid.config->sm_count;
+    case Special::gridid:
+      return grid.id;
     // A step of a warp counts as 4 cycles; the counter never stands still between two reads.
-    case Special::clock: case Special::clock64: return (block.clock += 4);
-    case Special::clock_hi: return block.clock >> 32;
-    case Special::globaltimer: case Special::globaltimer_lo: return nanoseconds();
-    case Special::globaltimer_hi: return nanoseconds() >> 32;
-    case Special::dynamic_smem_size: return grid.dynamic_shared_bytes;
-    case Special::total_smem_size: case Special::aggr_smem_size: return grid.shared_bytes;
-    case Special::envreg1: return grid.workspace & 0xFFFFFFFF;
-    case Special::envreg2: return grid.workspace >> 32;
-    case Special::one: return 1;
-    default: return 0;
+    case Special::clock:
+    case Special::clock64:
+      return (block.clock += 4);
+    case Special::clock_hi:
+      return block.clock >> 32;
+    case Special::globaltimer:
+    case Special::globaltimer_lo:
+      return nanoseconds();
+    case Special::globaltimer_hi:
+      return nanoseconds() >> 32;
+    case Special::dynamic_smem_size:
+      return grid.dynamic_shared_bytes;
+    case Special::total_smem_size:
+    case Special::aggr_smem_size:
+      return grid.shared_bytes;
+    case Special::envreg1:
+      return grid.workspace & 0xFFFFFFFF;
+    case Special::envreg2:
+      return grid.workspace >> 32;
+    case Special::one:
+      return 1;
+    default:
+      return 0;
   }
 }
 
 template <class T>
 void special(Exec &x, const Op &op, uint32_t mask) {
   auto which = static_cast<Special>(op.x);
-  auto lanes = [&](auto &&get) { store_lanes<T>(x, op.d, mask, [&](int l) { return static_cast<T>(get(static_cast<uint32_t>(l))); }); };
+  auto lanes = [&](auto &&get) {
+    store_lanes<T>(x, op.d, mask, [&](int l) { return static_cast<T>(get(static_cast<uint32_t>(l))); });
+  };
   switch (which) {
-    case Special::tid_x: return lanes([&](uint32_t l) { return x.warp->tid[0][l]; });
-    case Special::tid_y: return lanes([&](uint32_t l) { return x.warp->tid[1][l]; });
-    case Special::tid_z: return lanes([&](uint32_t l) { return x.warp->tid[2][l]; });
-    case Special::laneid: return lanes([](uint32_t l) { return l; });
-    case Special::lanemask_eq: return lanes([](uint32_t l) { return 1u << l; });
-    case Special::lanemask_lt: return lanes([](uint32_t l) { return (1u << l) - 1; });
-    case Special::lanemask_le: return lanes([](uint32_t l) { return (2u << l) - 1; });
-    case Special::lanemask_gt: return lanes([](uint32_t l) { return ~((2u << l) - 1); });
-    case Special::lanemask_ge: return lanes([](uint32_t l) { return ~((1u << l) - 1); });
+    case Special::tid_x:
+      return lanes([&](uint32_t l) { return x.warp->tid[0][l]; });
+    case Special::tid_y:
+      return lanes([&](uint32_t l) { return x.warp->tid[1][l]; });
+    case Special::tid_z:
+      return lanes([&](uint32_t l) { return x.warp->tid[2][l]; });
+    case Special::laneid:
+      return lanes([](uint32_t l) { return l; });
+    case Special::lanemask_eq:
+      return lanes([](uint32_t l) { return 1u << l; });
+    case Special::lanemask_lt:
+      return lanes([](uint32_t l) { return (1u << l) - 1; });
+    case Special::lanemask_le:
+      return lanes([](uint32_t l) { return (2u << l) - 1; });
+    case Special::lanemask_gt:
+      return lanes([](uint32_t l) { return ~((2u << l) - 1); });
+    case Special::lanemask_ge:
+      return lanes([](uint32_t l) { return ~((1u << l) - 1); });
     default: {
       T value = static_cast<T>(uniform_special(x, which));
       lanes([&](uint32_t) { return value; });
@@ -116,7 +162,8 @@ void address_frame(Exec &x, const Op &op, uint32_t mask) {
 }
 template <class T>
 void address_param(Exec &x, const Op &op, uint32_t mask) {
-  T value = static_cast<T>(reinterpret_cast<uint64_t>(x.grid->parameters.data()) + static_cast<uint64_t>(op.imm));
+  T value =
+      static_cast<T>(reinterpret_cast<uint64_t>(x.grid->parameters.data()) + static_cast<uint64_t>(op.imm));
   store_lanes<T>(x, op.d, mask, [&](int) { return value; });
 }
 template <class T>
@@ -145,63 +192,137 @@ void isspacep(Exec &x, const Op &op, uint32_t mask) {
   auto space = static_cast<Space>(op.x);
   uint64_t params = reinterpret_cast<uint64_t>(x.grid->parameters.data());
   set_predicate(x, op.d, mask, lane_bits([&](int l) {
-    uint64_t address = a[l], tag = address >> kWindowShift;
-    bool is_param = address - params < x.grid->parameter_bytes;
-    switch (space) {
-      case Space::shared: return tag == 1;
-      case Space::local: return tag == 2;
-      case Space::param: return is_param;
-      case Space::global: return tag == 0 && !is_param;
-      default: {
-        for (auto &[name, info] : x.grid->program->globals)
-          if (info.is_const && address - info.address < info.size_bytes) return true;
-        return false;
-      }
-    }
-  }));
+                  uint64_t address = a[l], tag = address >> kWindowShift;
+                  bool is_param = address - params < x.grid->parameter_bytes;
+                  switch (space) {
+                    case Space::shared:
+                      return tag == 1;
+                    case Space::local:
+                      return tag == 2;
+                    case Space::param:
+                      return is_param;
+                    case Space::global:
+                      return tag == 0 && !is_param;
+                    default: {
+                      for (auto &[name, info] : x.grid->program->globals)
+                        if (info.is_const && address - info.address < info.size_bytes) return true;
+                      return false;
+                    }
+                  }
+                }));
 }
 
-#define RESIZE(from, S, U) \
-  {"resize." from ".u2", resize<uint16_t, U>}, {"resize." from ".s2", resize<int16_t, S>}, {"resize." from ".u4", resize<uint32_t, U>}, \
-      {"resize." from ".s4", resize<int32_t, S>}, {"resize." from ".u8", resize<uint64_t, U>}, {"resize." from ".s8", resize<int64_t, S>}
+#define RESIZE(from, S, U)                                                                     \
+  {"resize." from ".u2", resize<uint16_t, U>}, {"resize." from ".s2", resize<int16_t, S>},     \
+      {"resize." from ".u4", resize<uint32_t, U>}, {"resize." from ".s4", resize<int32_t, S>}, \
+      {"resize." from ".u8", resize<uint64_t, U>}, {                                           \
+    "resize." from ".s8", resize<int64_t, S>                                                   \
+  }
 
 constexpr Row kRows[] = {
-    {"mov.2", unary<Copy, uint16_t, uint16_t>}, {"mov.4", unary<Copy, uint32_t, uint32_t>},
-    {"mov.8", unary<Copy, uint64_t, uint64_t>}, {"mov.16", unary<Copy, Wide, Wide>}, {"mov.pred", move_predicate},
-    RESIZE("2", int16_t, uint16_t), RESIZE("4", int32_t, uint32_t), RESIZE("8", int64_t, uint64_t),
-    {"pack.1.2", pack<1, 2>}, {"pack.1.4", pack<1, 4>}, {"pack.2.4", pack<2, 4>}, {"pack.2.8", pack<2, 8>},
-    {"pack.4.8", pack<4, 8>}, {"pack.8.16", pack<8, 16>}, {"pack.4.16", pack<4, 16>},
-    {"unpack.1.2", unpack<1, 2>}, {"unpack.1.4", unpack<1, 4>}, {"unpack.2.4", unpack<2, 4>}, {"unpack.2.8", unpack<2, 8>},
-    {"unpack.4.8", unpack<4, 8>}, {"unpack.8.16", unpack<8, 16>}, {"unpack.4.16", unpack<4, 16>},
-    {"special.2", special<uint16_t>}, {"special.4", special<uint32_t>}, {"special.8", special<uint64_t>},
-    {"address.frame.4", address_frame<uint32_t>}, {"address.frame.8", address_frame<uint64_t>},
-    {"address.param.4", address_param<uint32_t>}, {"address.param.8", address_param<uint64_t>},
-    {"address.dynamic.4", address_dynamic<uint32_t>}, {"address.dynamic.8", address_dynamic<uint64_t>},
-    {"cvta.from.4", to_generic<uint32_t>}, {"cvta.from.8", to_generic<uint64_t>},
-    {"cvta.to.4", from_generic<uint32_t>}, {"cvta.to.8", from_generic<uint64_t>},
-    {"isspacep.4", isspacep<uint32_t>}, {"isspacep.8", isspacep<uint64_t>},
+    {"mov.2", unary<Copy, uint16_t, uint16_t>},
+    {"mov.4", unary<Copy, uint32_t, uint32_t>},
+    {"mov.8", unary<Copy, uint64_t, uint64_t>},
+    {"mov.16", unary<Copy, Wide, Wide>},
+    {"mov.pred", move_predicate},
+    RESIZE("2", int16_t, uint16_t),
+    RESIZE("4", int32_t, uint32_t),
+    RESIZE("8", int64_t, uint64_t),
+    {"pack.1.2", pack<1, 2>},
+    {"pack.1.4", pack<1, 4>},
+    {"pack.2.4", pack<2, 4>},
+    {"pack.2.8", pack<2, 8>},
+    {"pack.4.8", pack<4, 8>},
+    {"pack.8.16", pack<8, 16>},
+    {"pack.4.16", pack<4, 16>},
+    {"unpack.1.2", unpack<1, 2>},
+    {"unpack.1.4", unpack<1, 4>},
+    {"unpack.2.4", unpack<2, 4>},
+    {"unpack.2.8", unpack<2, 8>},
+    {"unpack.4.8", unpack<4, 8>},
+    {"unpack.8.16", unpack<8, 16>},
+    {"unpack.4.16", unpack<4, 16>},
+    {"special.2", special<uint16_t>},
+    {"special.4", special<uint32_t>},
+    {"special.8", special<uint64_t>},
+    {"address.frame.4", address_frame<uint32_t>},
+    {"address.frame.8", address_frame<uint64_t>},
+    {"address.param.4", address_param<uint32_t>},
+    {"address.param.8", address_param<uint64_t>},
+    {"address.dynamic.4", address_dynamic<uint32_t>},
+    {"address.dynamic.8", address_dynamic<uint64_t>},
+    {"cvta.from.4", to_generic<uint32_t>},
+    {"cvta.from.8", to_generic<uint64_t>},
+    {"cvta.to.4", from_generic<uint32_t>},
+    {"cvta.to.8", from_generic<uint64_t>},
+    {"isspacep.4", isspacep<uint32_t>},
+    {"isspacep.8", isspacep<uint64_t>},
 };
 
-struct Name { std::string_view name; Special special; };
+struct Name {
+  std::string_view name;
+  Special special;
+};
 constexpr Name kSpecials[] = {
-    {"%tid.x", Special::tid_x}, {"%tid.y", Special::tid_y}, {"%tid.z", Special::tid_z}, {"%tid.w", Special::zero},
-    {"%ntid.x", Special::ntid_x}, {"%ntid.y", Special::ntid_y}, {"%ntid.z", Special::ntid_z}, {"%ntid.w", Special::one},
-    {"%ctaid.x", Special::ctaid_x}, {"%ctaid.y", Special::ctaid_y}, {"%ctaid.z", Special::ctaid_z}, {"%ctaid.w", Special::zero},
-    {"%nctaid.x", Special::nctaid_x}, {"%nctaid.y", Special::nctaid_y}, {"%nctaid.z", Special::nctaid_z}, {"%nctaid.w", Special::one},
-    {"%tid", Special::tid_x}, {"%ntid", Special::ntid_x}, {"%ctaid", Special::ctaid_x}, {"%nctaid", Special::nctaid_x},
-    {"%laneid", Special::laneid}, {"%warpid", Special::warpid}, {"%nwarpid", Special::nwarpid}, {"%smid", Special::smid},
-    {"%nsmid", Special::nsmid}, {"%gridid", Special::gridid}, {"%lanemask_eq", Special::lanemask_eq}, {"%lanemask_lt", Special::lanemask_lt},
-    {"%lanemask_le", Special::lanemask_le}, {"%lanemask_gt", Special::lanemask_gt}, {"%lanemask_ge", Special::lanemask_ge},
-    {"%clock", Special::clock}, {"%clock_hi", Special::clock_hi}, {"%clock64", Special::clock64},
-    {"%globaltimer", Special::globaltimer}, {"%globaltimer_lo", Special::globaltimer_lo}, {"%globaltimer_hi", Special::globaltimer_hi},
-    {"%dynamic_smem_size", Special::dynamic_smem_size}, {"%total_smem_size", Special::total_smem_size}, {"%aggr_smem_size", Special::aggr_smem_size},
-    {"%envreg1", Special::envreg1}, {"%envreg2", Special::envreg2}, {"%reserved_smem_offset_begin", Special::zero},
+    {"%tid.x", Special::tid_x},
+    {"%tid.y", Special::tid_y},
+    {"%tid.z", Special::tid_z},
+    {"%tid.w", Special::zero},
+    {"%ntid.x", Special::ntid_x},
+    {"%ntid.y", Special::ntid_y},
+    {"%ntid.z", Special::ntid_z},
+    {"%ntid.w", Special::one},
+    {"%ctaid.x", Special::ctaid_x},
+    {"%ctaid.y", Special::ctaid_y},
+    {"%ctaid.z", Special::ctaid_z},
+    {"%ctaid.w", Special::zero},
+    {"%nctaid.x", Special::nctaid_x},
+    {"%nctaid.y", Special::nctaid_y},
+    {"%nctaid.z", Special::nctaid_z},
+    {"%nctaid.w", Special::one},
+    {"%tid", Special::tid_x},
+    {"%ntid", Special::ntid_x},
+    {"%ctaid", Special::ctaid_x},
+    {"%nctaid", Special::nctaid_x},
+    {"%laneid", Special::laneid},
+    {"%warpid", Special::warpid},
+    {"%nwarpid", Special::nwarpid},
+    {"%smid", Special::smid},
+    {"%nsmid", Special::nsmid},
+    {"%gridid", Special::gridid},
+    {"%lanemask_eq", Special::lanemask_eq},
+    {"%lanemask_lt", Special::lanemask_lt},
+    {"%lanemask_le", Special::lanemask_le},
+    {"%lanemask_gt", Special::lanemask_gt},
+    {"%lanemask_ge", Special::lanemask_ge},
+    {"%clock", Special::clock},
+    {"%clock_hi", Special::clock_hi},
+    {"%clock64", Special::clock64},
+    {"%globaltimer", Special::globaltimer},
+    {"%globaltimer_lo", Special::globaltimer_lo},
+    {"%globaltimer_hi", Special::globaltimer_hi},
+    {"%dynamic_smem_size", Special::dynamic_smem_size},
+    {"%total_smem_size", Special::total_smem_size},
+    {"%aggr_smem_size", Special::aggr_smem_size},
+    {"%envreg1", Special::envreg1},
+    {"%envreg2", Special::envreg2},
+    {"%reserved_smem_offset_begin", Special::zero},
     // A launch without clusters: every block is a cluster of its own.
-    {"%is_explicit_cluster", Special::zero}, {"%clusterid.x", Special::ctaid_x}, {"%clusterid.y", Special::ctaid_y}, {"%clusterid.z", Special::ctaid_z},
-    {"%nclusterid.x", Special::nctaid_x}, {"%nclusterid.y", Special::nctaid_y}, {"%nclusterid.z", Special::nctaid_z},
-    {"%cluster_ctaid.x", Special::zero}, {"%cluster_ctaid.y", Special::zero}, {"%cluster_ctaid.z", Special::zero},
-    {"%cluster_nctaid.x", Special::one}, {"%cluster_nctaid.y", Special::one}, {"%cluster_nctaid.z", Special::one},
-    {"%cluster_ctarank", Special::zero}, {"%cluster_nctarank", Special::one},
+    {"%is_explicit_cluster", Special::zero},
+    {"%clusterid.x", Special::ctaid_x},
+    {"%clusterid.y", Special::ctaid_y},
+    {"%clusterid.z", Special::ctaid_z},
+    {"%nclusterid.x", Special::nctaid_x},
+    {"%nclusterid.y", Special::nctaid_y},
+    {"%nclusterid.z", Special::nctaid_z},
+    {"%cluster_ctaid.x", Special::zero},
+    {"%cluster_ctaid.y", Special::zero},
+    {"%cluster_ctaid.z", Special::zero},
+    {"%cluster_nctaid.x", Special::one},
+    {"%cluster_nctaid.y", Special::one},
+    {"%cluster_nctaid.z", Special::one},
+    {"%cluster_ctarank", Special::zero},
+    {"%cluster_nctarank", Special::one},
 };
 }  // namespace
 

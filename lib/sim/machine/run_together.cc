@@ -31,10 +31,22 @@ void shuffle(Exec &x, const Op &op, uint32_t mask, uint32_t all) {
     int32_t max_lane = (l & segment) | (clamp & ~segment), min_lane = l & segment, j = 0;
     bool p = false;
     switch (kMode) {
-      case Shuffle::up: j = l - value; p = j >= max_lane; break;
-      case Shuffle::down: j = l + value; p = j <= max_lane; break;
-      case Shuffle::bfly: j = l ^ value; p = j <= max_lane; break;
-      case Shuffle::idx: j = min_lane | (value & ~segment); p = j <= max_lane; break;
+      case Shuffle::up:
+        j = l - value;
+        p = j >= max_lane;
+        break;
+      case Shuffle::down:
+        j = l + value;
+        p = j <= max_lane;
+        break;
+      case Shuffle::bfly:
+        j = l ^ value;
+        p = j <= max_lane;
+        break;
+      case Shuffle::idx:
+        j = min_lane | (value & ~segment);
+        p = j <= max_lane;
+        break;
     }
     if (!p) j = l;
     // From a lane that takes no part: undefined; here, the lane's own value.
@@ -52,8 +64,12 @@ uint32_t votes(Exec &x, uint32_t all) {
   each_lane(all, [&](uint32_t l) { bits |= x.warp->exchange[l] ? 1u << l : 0; });
   return bits;
 }
-void vote_all(Exec &x, const Op &op, uint32_t mask, uint32_t all) { set_predicate(x, op.d, mask, votes(x, all) == all ? kAll : 0); }
-void vote_any(Exec &x, const Op &op, uint32_t mask, uint32_t all) { set_predicate(x, op.d, mask, votes(x, all) ? kAll : 0); }
+void vote_all(Exec &x, const Op &op, uint32_t mask, uint32_t all) {
+  set_predicate(x, op.d, mask, votes(x, all) == all ? kAll : 0);
+}
+void vote_any(Exec &x, const Op &op, uint32_t mask, uint32_t all) {
+  set_predicate(x, op.d, mask, votes(x, all) ? kAll : 0);
+}
 void vote_uniform(Exec &x, const Op &op, uint32_t mask, uint32_t all) {
   uint32_t bits = votes(x, all);
   set_predicate(x, op.d, mask, bits == 0 || bits == all ? kAll : 0);
@@ -79,12 +95,42 @@ void match_all(Exec &x, const Op &op, uint32_t mask, uint32_t all) {
   set_predicate(x, op.e, mask, same ? kAll : 0);
 }
 
-struct Add { template <class T> T operator()(T a, T b) const { return static_cast<T>(a + b); } };
-struct And { template <class T> T operator()(T a, T b) const { return a & b; } };
-struct Or { template <class T> T operator()(T a, T b) const { return a | b; } };
-struct Xor { template <class T> T operator()(T a, T b) const { return a ^ b; } };
-struct Min { template <class T> T operator()(T a, T b) const { return a != a ? b : b < a ? b : a; } };
-struct Max { template <class T> T operator()(T a, T b) const { return a != a ? b : a < b ? b : a; } };
+struct Add {
+  template <class T>
+  T operator()(T a, T b) const {
+    return static_cast<T>(a + b);
+  }
+};
+struct And {
+  template <class T>
+  T operator()(T a, T b) const {
+    return a & b;
+  }
+};
+struct Or {
+  template <class T>
+  T operator()(T a, T b) const {
+    return a | b;
+  }
+};
+struct Xor {
+  template <class T>
+  T operator()(T a, T b) const {
+    return a ^ b;
+  }
+};
+struct Min {
+  template <class T>
+  T operator()(T a, T b) const {
+    return a != a ? b : b < a ? b : a;
+  }
+};
+struct Max {
+  template <class T>
+  T operator()(T a, T b) const {
+    return a != a ? b : a < b ? b : a;
+  }
+};
 
 template <class F, class T>
 void reduce(Exec &x, const Op &op, uint32_t mask, uint32_t all) {
@@ -111,18 +157,31 @@ void active_mask(Exec &x, const Op &op, uint32_t mask) {
 }
 
 constexpr Row kRows[] = {
-    {"shfl.up", run<publish<uint32_t>, shuffle<Shuffle::up>>}, {"shfl.down", run<publish<uint32_t>, shuffle<Shuffle::down>>},
-    {"shfl.bfly", run<publish<uint32_t>, shuffle<Shuffle::bfly>>}, {"shfl.idx", run<publish<uint32_t>, shuffle<Shuffle::idx>>},
-    {"vote.all", run<publish_predicate, vote_all>}, {"vote.any", run<publish_predicate, vote_any>},
-    {"vote.uni", run<publish_predicate, vote_uniform>}, {"vote.ballot", run<publish_predicate, vote_ballot>},
-    {"match.any.4", run<publish<uint32_t>, match_any>}, {"match.any.8", run<publish<uint64_t>, match_any>},
-    {"match.all.4", run<publish<uint32_t>, match_all>}, {"match.all.8", run<publish<uint64_t>, match_all>},
-    {"redux.add", run<publish<uint32_t>, reduce<Add, uint32_t>>}, {"redux.and", run<publish<uint32_t>, reduce<And, uint32_t>>},
-    {"redux.or", run<publish<uint32_t>, reduce<Or, uint32_t>>}, {"redux.xor", run<publish<uint32_t>, reduce<Xor, uint32_t>>},
-    {"redux.min.u32", run<publish<uint32_t>, reduce<Min, uint32_t>>}, {"redux.min.s32", run<publish<uint32_t>, reduce<Min, int32_t>>},
-    {"redux.max.u32", run<publish<uint32_t>, reduce<Max, uint32_t>>}, {"redux.max.s32", run<publish<uint32_t>, reduce<Max, int32_t>>},
-    {"redux.min.f32", run<publish<uint32_t>, reduce<Min, float>>}, {"redux.max.f32", run<publish<uint32_t>, reduce<Max, float>>},
-    {"elect", run<publish_nothing, elect>}, {"warp.sync", run<publish_nothing, finish_nothing>}, {"activemask", active_mask},
+    {"shfl.up", run<publish<uint32_t>, shuffle<Shuffle::up>>},
+    {"shfl.down", run<publish<uint32_t>, shuffle<Shuffle::down>>},
+    {"shfl.bfly", run<publish<uint32_t>, shuffle<Shuffle::bfly>>},
+    {"shfl.idx", run<publish<uint32_t>, shuffle<Shuffle::idx>>},
+    {"vote.all", run<publish_predicate, vote_all>},
+    {"vote.any", run<publish_predicate, vote_any>},
+    {"vote.uni", run<publish_predicate, vote_uniform>},
+    {"vote.ballot", run<publish_predicate, vote_ballot>},
+    {"match.any.4", run<publish<uint32_t>, match_any>},
+    {"match.any.8", run<publish<uint64_t>, match_any>},
+    {"match.all.4", run<publish<uint32_t>, match_all>},
+    {"match.all.8", run<publish<uint64_t>, match_all>},
+    {"redux.add", run<publish<uint32_t>, reduce<Add, uint32_t>>},
+    {"redux.and", run<publish<uint32_t>, reduce<And, uint32_t>>},
+    {"redux.or", run<publish<uint32_t>, reduce<Or, uint32_t>>},
+    {"redux.xor", run<publish<uint32_t>, reduce<Xor, uint32_t>>},
+    {"redux.min.u32", run<publish<uint32_t>, reduce<Min, uint32_t>>},
+    {"redux.min.s32", run<publish<uint32_t>, reduce<Min, int32_t>>},
+    {"redux.max.u32", run<publish<uint32_t>, reduce<Max, uint32_t>>},
+    {"redux.max.s32", run<publish<uint32_t>, reduce<Max, int32_t>>},
+    {"redux.min.f32", run<publish<uint32_t>, reduce<Min, float>>},
+    {"redux.max.f32", run<publish<uint32_t>, reduce<Max, float>>},
+    {"elect", run<publish_nothing, elect>},
+    {"warp.sync", run<publish_nothing, finish_nothing>},
+    {"activemask", active_mask},
 };
 }  // namespace
 

@@ -83,7 +83,8 @@ Path *pick(Warp &warp) {
   for (Path *p : warp.paths) {
     if (p->state != Path::ready) continue;
     if (!best || p->slices < best->slices ||
-        (p->slices == best->slices && (p->frame->depth > best->frame->depth || (p->frame->depth == best->frame->depth && p->pc < best->pc))))
+        (p->slices == best->slices && (p->frame->depth > best->frame->depth ||
+                                       (p->frame->depth == best->frame->depth && p->pc < best->pc))))
       best = p;
   }
   return best;
@@ -92,9 +93,16 @@ Path *pick(Warp &warp) {
 void trace_step(Exec &x, const Op &op, uint32_t pc, uint32_t mask) {
   if (op.flags & kHidden) return;
   const OpSite &site = x.frame->function->sites[pc];
-  TraceStep step{x.grid->function->name.c_str(), x.frame->function->name.c_str(), pc, site.line, x.warp->index, mask,
+  TraceStep step{x.grid->function->name.c_str(),
+                 x.frame->function->name.c_str(),
+                 pc,
+                 site.line,
+                 x.warp->index,
+                 mask,
                  {x.block->ctaid[0], x.block->ctaid[1], x.block->ctaid[2]},
-                 x.trace_has_addresses ? x.trace_addresses : nullptr, site.text.data(), static_cast<uint32_t>(site.text.size())};
+                 x.trace_has_addresses ? x.trace_addresses : nullptr,
+                 site.text.data(),
+                 static_cast<uint32_t>(site.text.size())};
   x.grid->launch->trace->step(step);
 }
 
@@ -198,9 +206,12 @@ void merge_ready(Exec &x, Warp &warp) {
   for (size_t i = 0; i < warp.paths.size(); ++i)
     for (size_t j = i + 1; j < warp.paths.size();) {
       Path *a = warp.paths[i], *b = warp.paths[j];
-      bool same = a->state == Path::ready && b->state == Path::ready && a->frame == b->frame && a->pc == b->pc;
-      if (same) merge_paths(x, warp, a, b);
-      else ++j;
+      bool same =
+          a->state == Path::ready && b->state == Path::ready && a->frame == b->frame && a->pc == b->pc;
+      if (same)
+        merge_paths(x, warp, a, b);
+      else
+        ++j;
     }
 }
 
@@ -218,7 +229,8 @@ void diverge(Exec &x, const Way *ways, size_t count, uint32_t join_pc) {
   path->mask = ways[0].lanes;
   path->pc = ways[0].pc;
   path->join = join;
-  for (size_t i = 1; i < count; ++i) add_ready(x, *x.warp, ways[i].lanes, ways[i].pc, path->frame, join, path->slices);
+  for (size_t i = 1; i < count; ++i)
+    add_ready(x, *x.warp, ways[i].lanes, ways[i].pc, path->frame, join, path->slices);
   x.stop = true;
 }
 
@@ -269,8 +281,10 @@ void do_together(Exec &x, const Op &op, uint32_t lanes, const Together &what) {
   while (left) {
     uint32_t first = static_cast<uint32_t>(std::countr_zero(left));
     uint32_t named = members ? members[first] : lanes, group = 0;
-    if (!members || op.y & kConstantBit) group = left;
-    else each_lane(left, [&](uint32_t l) { group |= members[l] == named ? 1u << l : 0; });
+    if (!members || op.y & kConstantBit)
+      group = left;
+    else
+      each_lane(left, [&](uint32_t l) { group |= members[l] == named ? 1u << l : 0; });
     left &= ~group;
     what.publish(x, op, group);
     if (!(named & warp.live & ~group)) {
@@ -300,10 +314,11 @@ void exit_lanes(Exec &x, uint32_t lanes) {
   if (!path->mask) {
     remove_path(x, warp, path);
     x.path = nullptr;
-    if (!warp.live) x.free_frames.push_back([&] {
-      while (frame->caller) frame = frame->caller;
-      return frame;
-    }());
+    if (!warp.live)
+      x.free_frames.push_back([&] {
+        while (frame->caller) frame = frame->caller;
+        return frame;
+      }());
     x.frame = nullptr;
   }
   leave_joins(x, warp, join, nullptr, lanes, slices);
@@ -324,7 +339,8 @@ void call_function(Exec &x, const CallSite &site, const Function &target, uint32
     return true;
   };
   if (!fits(site.arguments, target.parameters) || !fits(site.results, target.results))
-    return raise(x, Fault::illegal_instruction, first, "call of " + target.name + ": parameters do not match");
+    return raise(x, Fault::illegal_instruction, first,
+                 "call of " + target.name + ": parameters do not match");
   Path *path = split(x, lanes);
   Frame *callee = new_frame(x, target);
   callee->caller = caller;
@@ -332,11 +348,14 @@ void call_function(Exec &x, const CallSite &site, const Function &target, uint32
   callee->local_base = caller->local_top;
   callee->local_top = callee->local_base + target.local_bytes;
   for (size_t i = 0; i < site.arguments.size(); ++i) {
-    uint32_t bytes = site.arguments[i].size_bytes, from = site.argument_registers[i], to = target.parameter_registers[i];
+    uint32_t bytes = site.arguments[i].size_bytes, from = site.argument_registers[i],
+             to = target.parameter_registers[i];
     each_lane(lanes, [&](uint32_t l) {
       uint8_t *local = x.local + uint64_t{l} * x.local_stride;
-      const uint8_t *source = from == kNone ? local + caller->local_base + site.arguments[i].offset : x.at<uint8_t>(from) + l * bytes;
-      uint8_t *target_at = to == kNone ? local + callee->local_base + target.parameters[i].offset : callee->registers.get() + to + l * bytes;
+      const uint8_t *source = from == kNone ? local + caller->local_base + site.arguments[i].offset
+                                            : x.at<uint8_t>(from) + l * bytes;
+      uint8_t *target_at = to == kNone ? local + callee->local_base + target.parameters[i].offset
+                                       : callee->registers.get() + to + l * bytes;
       std::memcpy(target_at, source, bytes);
     });
   }
@@ -362,11 +381,14 @@ void return_lanes(Exec &x, uint32_t lanes) {
   const Function &function = *callee->function;
   Frame *caller = call->frame;
   for (size_t i = 0; i < site.results.size(); ++i) {
-    uint32_t bytes = site.results[i].size_bytes, from = function.result_registers[i], to = site.result_registers[i];
+    uint32_t bytes = site.results[i].size_bytes, from = function.result_registers[i],
+             to = site.result_registers[i];
     each_lane(lanes, [&](uint32_t l) {
       uint8_t *local = x.local + uint64_t{l} * x.local_stride;
-      const uint8_t *source = from == kNone ? local + callee->local_base + function.results[i].offset : x.at<uint8_t>(from) + l * bytes;
-      uint8_t *target = to == kNone ? local + caller->local_base + site.results[i].offset : caller->registers.get() + to + l * bytes;
+      const uint8_t *source = from == kNone ? local + callee->local_base + function.results[i].offset
+                                            : x.at<uint8_t>(from) + l * bytes;
+      uint8_t *target = to == kNone ? local + caller->local_base + site.results[i].offset
+                                    : caller->registers.get() + to + l * bytes;
       std::memcpy(target, source, bytes);
     });
   }
@@ -401,7 +423,8 @@ bool arrive(Exec &x) {
   if (warp.ready_count > 1) {
     for (size_t i = 0; i < warp.paths.size();) {
       Path *other = warp.paths[i];
-      if (other != path && other->state == Path::ready && other->frame == path->frame && other->pc == x.pc && other->join == join) {
+      if (other != path && other->state == Path::ready && other->frame == path->frame && other->pc == x.pc &&
+          other->join == join) {
         path->mask |= other->mask;
         remove_path(x, warp, other);
         merged = true;
@@ -425,7 +448,8 @@ void run_warp(Exec &x, Warp &warp, uint32_t steps) {
     x.watch = path->join != nullptr || warp.ready_count > 1;
     x.spins = 0;
     uint32_t lanes = path->mask;
-    uint32_t made = x.traced ? run_path<true>(x, std::min(steps, kSlice - path->steps)) : run_path<false>(x, std::min(steps, kSlice - path->steps));
+    uint32_t made = x.traced ? run_path<true>(x, std::min(steps, kSlice - path->steps))
+                             : run_path<false>(x, std::min(steps, kSlice - path->steps));
     x.warp_steps += made;
     x.lane_steps += uint64_t{made} * count_of(lanes);
     x.block->clock += uint64_t{made} * 4;

@@ -9,16 +9,38 @@
 namespace egpu::sim {
 
 enum class Type : uint8_t {
-  none, pred,
-  b8, u8, s8,
-  b16, u16, s16, f16, bf16,
-  b32, u32, s32, f32, f16x2, bf16x2, tf32,
-  b64, u64, s64, f64,
+  none,
+  pred,
+  b8,
+  u8,
+  s8,
+  b16,
+  u16,
+  s16,
+  f16,
+  bf16,
+  b32,
+  u32,
+  s32,
+  f32,
+  f16x2,
+  bf16x2,
+  tf32,
+  b64,
+  u64,
+  s64,
+  f64,
   b128,
-  e4m3x2, e5m2x2,
+  e4m3x2,
+  e5m2x2,
 };
 
-struct TypeRow { Type type; std::string_view name; uint8_t size_bytes; char kind; };  // kind: b u s f p
+struct TypeRow {
+  Type type;
+  std::string_view name;
+  uint8_t size_bytes;
+  char kind;
+};  // kind: b u s f p
 
 /// The type that `name` (without dot) spells; Type::none if it is not one.
 Type find_type(std::string_view name);
