@@ -134,8 +134,8 @@ bool run_block(Exec &x, Block &block, uint64_t steps) {
   while (!block.finished() && x.warp_steps < end && !block.grid->stopped.load(std::memory_order_relaxed)) {
     bool ran = false;
     for (size_t i = 0; i < count && !block.finished(); ++i) {
-      block.turn = block.turn + 1 < count ? block.turn + 1 : 0;
       Warp &warp = *block.warps[block.turn];
+      block.turn = block.turn + 1 < count ? block.turn + 1 : 0;
       if (!warp.ready_count) continue;
       ran = true;
       run_warp(x, warp, seed ? static_cast<uint32_t>(block.random() % 300 + 1) : 512);

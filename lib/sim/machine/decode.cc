@@ -91,7 +91,7 @@ void Decoder::declare_parameters() {
     if (decl.is_register) {
       symbol.kind = Symbol::reg;
       symbol.slot = new_slot(decl.type);
-      slots->push_back({});
+      slots->push_back({0, register_bytes(decl.type)});
       registers->push_back(symbol.slot);
     } else if (out_.is_entry) {
       uint32_t align = align_of(decl);
