@@ -1,6 +1,7 @@
 // Kernels that nvcc compiled, compared with the same computation on the host.
 #include <cmath>
 #include <numeric>
+#include <thread>
 
 #include "tests/sim-machine/run.h"
 
@@ -13,6 +14,7 @@ constexpr const char *kSource = R"(
 #include <cassert>
 #include <cuda_fp16.h>
 #include <cuda_bf16.h>
+#include <cooperative_groups.h>
 
 extern "C" __global__ void vecadd(const float *a, const float *b, float *c, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -192,10 +194,48 @@ extern "C" __global__ void histogram(const unsigned char *in, int n, unsigned *b
   for (int i = threadIdx.x; i < 256; i += blockDim.x) atomicAdd(&bins[i], local[i]);
 }
 
+extern "C" __global__ void grids(int *a, int n, int rounds) {  // each round reads what other blocks wrote
+  auto grid = cooperative_groups::this_grid();
+  int i = (int)grid.thread_rank();
+  for (int r = 0; r < rounds; ++r) {
+    int v = a[(i + 37) % n];
+    grid.sync();
+    a[i] = v + 1;
+    grid.sync();
+  }
+}
+
+// A block that knows its predecessors' sums by looking back, as scans do.
+extern "C" __global__ void scan(const int *in, int *out, volatile int *state, volatile int *sums) {
+  __shared__ int total, before;
+  int i = blockIdx.x * blockDim.x + threadIdx.x, v = in[i], lane = threadIdx.x % 32;
+  for (int d = 1; d < 32; d *= 2) { int o = __shfl_up_sync(~0u, v, d); if (lane >= d) v += o; }
+  if (threadIdx.x == 31) total = v;
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    int sum = 0;
+    if (blockIdx.x) { while (state[blockIdx.x - 1] == 0) {} __threadfence(); sum = sums[blockIdx.x - 1]; }
+    sums[blockIdx.x] = sum + total; __threadfence(); state[blockIdx.x] = 1; before = sum;
+  }
+  __syncthreads();
+  out[i] = before + v;
+}
+
+// Threads of a tile reduce among themselves while the others are elsewhere.
+extern "C" __global__ void tiles(int *out) {
+  namespace cg = cooperative_groups;
+  auto tile = cg::tiled_partition<8>(cg::this_thread_block());
+  int v = threadIdx.x;
+  if (tile.meta_group_rank() % 2) { for (int d = 4; d; d /= 2) v += tile.shfl_xor(v, d); }
+  else { for (int d = 4; d; d /= 2) v = max(v, tile.shfl_xor(v, d)); }
+  auto all = cg::coalesced_threads();
+  out[threadIdx.x] = v * 100 + all.size();
+}
+
 extern "C" __global__ void small(float *a, short s, char c, double d, Pair p, int n) { a[0] = s + c + d + p.a[1] + p.d + n; }
 )";
 
-class Kernel : public testing::TestWithParam<const char *> {
+class Kernel : public testing::TestWithParam<std::tuple<const char *, uint64_t>> {
  protected:
   static std::string &ptx(const std::string &arch) {
     static std::map<std::string, std::string> compiled;
@@ -205,8 +245,8 @@ class Kernel : public testing::TestWithParam<const char *> {
   }
   void SetUp() override {
     if (nvcc_path().empty()) GTEST_SKIP() << "nvcc is not installed";
-    ASSERT_FALSE(ptx(GetParam()).empty());
-    module = load_or_fail(*machine, ptx(GetParam()));
+    ASSERT_FALSE(ptx(std::get<0>(GetParam())).empty());
+    module = load_or_fail(*machine, ptx(std::get<0>(GetParam())));
     ASSERT_TRUE(module);
   }
   void run(const std::string &kernel, std::array<uint32_t, 3> grid, std::array<uint32_t, 3> block,
@@ -214,10 +254,11 @@ class Kernel : public testing::TestWithParam<const char *> {
     Outcome out = launch(*machine, module, kernel, grid, block, parameters, dynamic_shared);
     ASSERT_TRUE(out.ok) << out.error;
   }
-  std::unique_ptr<Machine> machine = Machine::create(test_config());
+  std::unique_ptr<Machine> machine = Machine::create(test_config(2, std::get<1>(GetParam())));
   std::shared_ptr<Module> module;
 };
-INSTANTIATE_TEST_SUITE_P(Arch, Kernel, testing::Values("sm_75", "sm_90"));
+INSTANTIATE_TEST_SUITE_P(ArchAndSeed, Kernel,
+                         testing::Combine(testing::Values("sm_75", "sm_90"), testing::Values(0, 7)));
 
 TEST_P(Kernel, Vecadd) {
   constexpr int n = 1009;
@@ -436,6 +477,53 @@ TEST_P(Kernel, Histogram) {
   for (size_t i = 0; i < n; ++i) ++expected[in[i] = static_cast<uint8_t>(i * i % 251)];
   run("histogram", {13, 1, 1}, {96, 1, 1}, Parameters().add(in.address()).add(n).add(bins.address()));
   for (size_t i = 0; i < 256; ++i) ASSERT_EQ(bins[i], expected[i]) << i;
+}
+
+TEST_P(Kernel, GridSync) {
+  constexpr uint32_t blocks = 13, threads = 40, n = blocks * threads;
+  Buffer<int> a(*machine, n);
+  std::iota(a.data(), a.data() + n, 0);
+  Outcome out = launch(*machine, module, "grids", {blocks, 1, 1}, {threads, 1, 1},
+                       Parameters().add(a.address()).add(int{n}).add(5), 0, true);
+  ASSERT_TRUE(out.ok) << out.error;
+  for (uint32_t i = 0; i < n; ++i) ASSERT_EQ(a[i], static_cast<int>((i + 5 * 37) % n) + 5) << i;
+}
+
+TEST_P(Kernel, DecoupledScan) {
+  constexpr uint32_t blocks = 101, n = blocks * 32;
+  Buffer<int> in(*machine, n), out(*machine, n), state(*machine, blocks), sums(*machine, blocks);
+  for (uint32_t i = 0; i < n; ++i) in[i] = static_cast<int>(i % 11) - 2;
+  run("scan", {blocks, 1, 1}, {32, 1, 1},
+      Parameters().add(in.address()).add(out.address()).add(state.address()).add(sums.address()));
+  for (uint32_t i = 0, sum = 0; i < n; ++i)
+    ASSERT_EQ(out[i], static_cast<int>(sum += static_cast<uint32_t>(in[i]))) << i;
+}
+
+TEST_P(Kernel, Tiles) {
+  Buffer<int> out(*machine, 64);
+  run("tiles", {1, 1, 1}, {64, 1, 1}, Parameters().add(out.address()));
+  for (int i = 0; i < 64; ++i) {
+    int first = i & ~7, value = first / 8 % 2 ? 8 * first + 28 : first + 7;
+    EXPECT_EQ(out[static_cast<size_t>(i)], value * 100 + 32) << i;
+  }
+}
+
+TEST_P(Kernel, LaunchesAtOnce) {
+  constexpr int n = 5003;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&, t] {
+      Buffer<int> in(*machine, n), out(*machine, 1);
+      for (int round = 0; round < 5; ++round) {
+        std::iota(in.data(), in.data() + n, t * 1000 + round);
+        out[0] = 0;
+        Outcome outcome = launch(*machine, module, "reduce", {5, 1, 1}, {96, 1, 1},
+                                 Parameters().add(in.address()).add(out.address()).add(n));
+        EXPECT_TRUE(outcome.ok) << outcome.error;
+        EXPECT_EQ(out[0], std::accumulate(in.data(), in.data() + n, 0));
+      }
+    });
+  for (std::thread &thread : threads) thread.join();
 }
 
 TEST_P(Kernel, ParameterLayout) {

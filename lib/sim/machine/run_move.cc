@@ -113,9 +113,9 @@ uint64_t uniform_special(Exec &x, Special special) {
     case Special::aggr_smem_size:
       return grid.shared_bytes;
     case Special::envreg1:
-      return grid.workspace & 0xFFFFFFFF;
+      return grid.workspace >> 32;  // cooperative_groups/details/driver_abi.h
     case Special::envreg2:
-      return grid.workspace >> 32;
+      return grid.workspace & 0xFFFFFFFF;
     case Special::one:
       return 1;
     default:
