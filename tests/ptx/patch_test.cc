@@ -273,7 +273,7 @@ TEST(Patch, variables_of_the_original_are_read_by_address) {
   for (const char *there :
        {"ld.global.nc.v2.f32 {a1, a2}, [d1+8];", "add.s64 d2, g, 16;", "add.s64 d3, c, -4;",
         "cvta.to.global.u64 d3, d3;", "st.global.u32 [g+4], a1;", ".b8 $str$1[3] = {37, 100};",
-        ".shared .align 4 .b8 s[64];", "mov.b64 g, 0x7f0000000200;"})
+        ".shared .align 16 .b8 s[64];", "mov.b64 g, 0x7f0000000200;"})
     EXPECT_THAT(out.text, HasSubstr(there));
   EXPECT_EQ(count(out.text, ".reg .b64 c;"), 2u);  // in the kernel and in the function
   expect_assembles(out.text);
@@ -352,7 +352,7 @@ TEST(Patch, cookies_lie_where_their_scope_needs_them) {
       {"entry only", {"block/entry"}, 0, "mov.b64 egpu_cookie_block_0, egpu_cookie;"},
       {"grid entry only", {"grid/entry"}, 0, "mov.b64 egpu_cookie_grid_0, egpu_cookie;"},
       {"warp", {"warp/entry", "warp/exit"}, 2 * 8 + 8, "bar.warp.sync egpu_a;"},
-      {"block", {"block/entry", "block/exit"}, 16, "bar.sync 0;"},
+      {"block", {"block/entry", "block/exit"}, 16, "barrier.sync 0;"},
       {"grid", {"grid/entry", "grid/exit"}, 8, "st.global.u64 [egpu_slot+8], egpu_cookie;"},
   };
   for (const CookieRow &row : rows) {
@@ -368,6 +368,26 @@ TEST(Patch, cookies_lie_where_their_scope_needs_them) {
 TEST(Patch, grid_cookies_of_two_objects_are_refused) {
   Patched out = patched(kernel("ret;\n"), {full_probe("grid/exit"), full_probe("grid/exit", 1)});
   EXPECT_EQ(out.kernels[0].refused, "programs of two objects use the cookie of the grid");
+}
+
+// Relocatable code (cuLink*) knows nothing of a shared array's address but its alignment.
+TEST(Patch, shared_arrays_are_aligned_for_wide_loads) {
+  std::string text = kHead + std::string(
+                                 ".shared .b32 m[8];\n.entry k() {\n"
+                                 ".shared .align 4 .b8 a[64];\n.shared .align 4 .b8 b[8];\n"
+                                 ".reg .b32 r; mov.u32 r, a; mov.u32 r, b; mov.u32 r, m; ret; }");
+  Patched out = patched(text, {empty_probe("thread/entry")});
+  for (const char *line :
+       {".shared .align 16 .b32 m[8];", ".shared .align 16 .b8 a[64];", ".shared .align 4 .b8 b[8];"})
+    EXPECT_THAT(out.text, HasSubstr(line));
+  expect_assembles(out.text);
+}
+
+// The block's counter is ready, and its cookie written, before any thread can leave.
+TEST(Patch, entry_programs_run_before_the_barrier) {
+  Patched out = patched(kernel("ret;\n"), {full_probe("block/entry"), full_probe("block/exit")});
+  EXPECT_LT(out.text.find("egpu site"), out.text.find("barrier.sync 0;"));
+  EXPECT_EQ(count(out.text, "fence"), 0u);
 }
 
 TEST(Patch, dynamic_shared_memory_keeps_its_alignment) {
@@ -407,7 +427,9 @@ TEST(Patch, header_is_kept) {
       ".version 6.0\n.target sm_90a, debug, texmode_unified\n.address_size 64\n.entry k() { ret; }\n"
       ".section .debug_info { .b64 k }\n";
   Patched out = patched(text, {empty_probe("thread/entry")});
-  EXPECT_THAT(out.text, HasSubstr(".version 6.3 // patched by eGPU\n.target sm_90a, texmode_unified\n.address_size 64\n"));
+  EXPECT_THAT(
+      out.text,
+      HasSubstr(".version 6.3 // patched by eGPU\n.target sm_90a, texmode_unified\n.address_size 64\n"));
   EXPECT_THAT(out.text, Not(HasSubstr("debug")));
 }
 

@@ -36,7 +36,8 @@ class FactFinder {
     if (w == ".global" || w == ".const")
       problem(s.tokens.first, "declares a " + std::string(w) + " variable");
     if (w != ".shared") return;
-    for (const Variable &v : parse_variables(m_, s.tokens)) facts_.shared_bytes += v.bytes + v.alignment - 1;
+    for (const Variable &v : parse_variables(m_, s.tokens))
+      facts_.shared_bytes += v.bytes + shared_alignment(v) - 1;
   }
 
   void instruction(const Statement &s) {

@@ -100,7 +100,9 @@ class Writer {
     for (uint32_t i = item.first; i < item.first + item.count; ++i) {
       VariableUse use = use_of(m_.variables[i]);
       if (variables_.count(i) == 0 || (use != VariableUse::kept && use != VariableUse::copied)) continue;
-      return copy(item);
+      const Token &first = m_.tokens[item.tokens.first], &last = m_.tokens[item.tokens.last - 1];
+      uint32_t end = last.offset + static_cast<uint32_t>(last.text.size());
+      return line(apply(m_.text, first.offset, end, align_shared(m_, item.tokens)));
     }
   }
 

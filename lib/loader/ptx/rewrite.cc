@@ -57,6 +57,22 @@ std::string apply(std::string_view text, uint32_t begin, uint32_t end, std::vect
   return out;
 }
 
+std::vector<Edit> align_shared(const Module &m, Span tokens) {
+  uint32_t wanted = 0, had = 0;
+  for (const Variable &v : parse_variables(m, tokens)) {
+    if (v.space != ".shared" || v.is_extern) return {};
+    wanted = std::max(wanted, shared_alignment(v));
+    had = std::max(had, v.alignment);
+  }
+  if (wanted <= had) return {};
+  std::string value = std::to_string(wanted);
+  for (uint32_t t = tokens.first; t + 1 < tokens.last; ++t)
+    if (m.word(t) == ".align") return {replace_token(m, t + 1, value)};
+  for (uint32_t t = tokens.first; t < tokens.last; ++t)
+    if (m.word(t) == ".shared") return {replace_token(m, t, ".shared .align " + value)};
+  return {};
+}
+
 std::vector<Edit> rewrite(const Analysis &a, uint32_t function, const Bindings &bindings,
                           const std::map<uint32_t, std::string> &callee_names) {
   const Module &m = a.module;
@@ -83,6 +99,8 @@ std::vector<Edit> rewrite(const Analysis &a, uint32_t function, const Bindings &
       std::string_view extra = m.slice({comma, s.tokens.last});
       edits.push_back({m.tokens[comma].offset, static_cast<uint32_t>(extra.size()), ""});
     }
+    if (s.kind == StatementKind::directive)
+      for (Edit &edit : align_shared(m, s.tokens)) edits.push_back(std::move(edit));
     if (s.kind != StatementKind::instruction) continue;
     while (reference != facts.addresses.end() && reference->token < s.tokens.first) ++reference;
     bool moved = false;

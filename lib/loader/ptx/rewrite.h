@@ -20,6 +20,9 @@ struct Edit {
 /// they may not overlap.
 std::string apply(std::string_view text, uint32_t begin, uint32_t end, std::vector<Edit> edits);
 
+/// Raises the alignment of the .shared variables that a statement declares; none for others.
+std::vector<Edit> align_shared(const Module &module, Span tokens);
+
 /// What every copied function needs, probes or not: the original's variables by address
 /// (a register takes the variable's name; constants are read as global memory), callees under
 /// their names in the patched module, no references to the debug sections that are left out.

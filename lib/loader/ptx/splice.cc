@@ -120,12 +120,6 @@ std::string Splicer::preparations() const {
         "\tmad.lo.u32 egpu_w4, egpu_b, 4, egpu_a;\n"
         "\tmad.lo.u32 egpu_w8, egpu_b, 8, egpu_a;\n" +
         warp + label + "_warp:\n";
-    if (!s_.initialised_by_one)
-      out +=
-          "\tmov.u32 egpu_a, 1;\n"
-          "\tshl.b32 egpu_a, egpu_a, egpu_l;\n"  // 32 shifts everything out: the mask of a full warp
-          "\tsub.u32 egpu_a, egpu_a, 1;\n"
-          "\tbar.warp.sync egpu_a;\n";
   }
   if (!one.empty()) {
     out +=
@@ -133,11 +127,23 @@ std::string Splicer::preparations() const {
         "\t.reg .b64 egpu_v;\n"
         "\tsetp.ne.u32 egpu_q, egpu_t, 0;\n"
         "\t@egpu_q bra " +
-        label + ";\n" + one + label +
-        ":\n"
-        "\tbar.sync 0;\n";
+        label + ";\n" + one + label + ":\n";
   }
   return out + "\t}\n";
+}
+
+// After the entry programs: what one thread has put into shared memory, cookies included, is there
+// for all before any of them can leave. The barrier orders memory too (PTX ISA 9.0, 9.7.13.1), so
+// that exits need no fence, which would wait for the kernel's own stores.
+std::string Splicer::rendezvous() const {
+  if (s_.initialised_by_one) return "\tbarrier.sync 0;\n";
+  if (!s_.has_warp_part()) return "";
+  return std::string("\t{\n") + kThreadNumber + kWarpSize +
+         "\tmov.u32 egpu_a, 1;\n"
+         "\tshl.b32 egpu_a, egpu_a, egpu_l;\n"  // 32 shifts everything out: the mask of a full warp
+         "\tsub.u32 egpu_a, egpu_a, 1;\n"
+         "\tbar.warp.sync egpu_a;\n"
+         "\t}\n";
 }
 
 Result<std::string> Splicer::text(const FunctionUse &use, const Point &point) const {
@@ -146,7 +152,6 @@ Result<std::string> Splicer::text(const FunctionUse &use, const Point &point) co
   Place place{f.entry, point, statement};
   std::string out;
   if (point.kind == EventKind::entry) out = preparations();
-  if (point.probes.empty()) return out;
   std::string past;
   bool conditional = point.kind != EventKind::entry && !point.is_branch && statement != nullptr &&
                      !statement->predicate.empty();
@@ -165,6 +170,7 @@ Result<std::string> Splicer::text(const FunctionUse &use, const Point &point) co
     }
   }
   if (conditional) out += past + ":\n";
+  if (point.kind == EventKind::entry) out += rendezvous();
   return out;
 }
 
@@ -189,7 +195,6 @@ Result<std::string> Splicer::exit_sites(const Place &place) const {
           s_.area +
           ";\n"
           "\tmad.lo.u32 egpu_a, egpu_a, 4, egpu_b;\n"
-          "\tfence.acq_rel.cta;\n"
           "\t@egpu_leader atom.shared.add.u32 egpu_left, [egpu_a+" +
           number(s_.warp_counts) +
           "], egpu_count;\n"
@@ -199,16 +204,13 @@ Result<std::string> Splicer::exit_sites(const Place &place) const {
     if (scope >= Scope::block && counted < Scope::block) {
       out +=
           "\t.reg .pred egpu_last_of_block;\n"
-          "\tfence.acq_rel.cta;\n"
           "\t@egpu_leader atom.shared.add.u32 egpu_left, " +
           shared(s_.block_count) +
           ", egpu_count;\n"
           "\tadd.u32 egpu_left, egpu_left, egpu_count;\n"
           "\tsetp.eq.and.u32 egpu_last_of_block, egpu_left, egpu_n, egpu_leader;\n"
           "\t@!egpu_last_of_block bra " +
-          end +
-          ";\n"
-          "\tfence.acq_rel.cta;\n";
+          end + ";\n";
     }
     if (scope == Scope::grid && counted < Scope::grid) {
       out +=

@@ -48,6 +48,7 @@ class Splicer {
     const Statement *statement;  // null: the end of the body
   };
   std::string preparations() const;
+  std::string rendezvous() const;
   Result<std::string> exit_sites(const Place &place) const;
   Result<std::string> site(const Place &place, size_t number) const;
   std::string election(const Probe &probe, const Place &place, const std::string &end) const;

@@ -24,7 +24,7 @@ uint64_t shared_of_original(const Analysis &a, const KernelUse &k, bool *dynamic
     if (v.is_extern)
       *dynamic = true;
     else
-      bytes += v.bytes + v.alignment - 1;
+      bytes += v.bytes + shared_alignment(v) - 1;
   }
   return bytes;
 }

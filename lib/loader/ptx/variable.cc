@@ -57,6 +57,11 @@ bool is_space(std::string_view w) {
          w == ".sreg" || w == ".tex";
 }
 
+uint32_t shared_alignment(const Variable &v) {
+  constexpr uint32_t kWidestAccess = 16;
+  return v.bytes >= kWidestAccess ? std::max(v.alignment, kWidestAccess) : v.alignment;
+}
+
 std::vector<Variable> parse_variables(const Module &m, Span span) {
   Prefix prefix;
   uint32_t t = read_prefix(m, span, &prefix);
