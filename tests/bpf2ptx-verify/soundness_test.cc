@@ -284,7 +284,7 @@ TEST(Soundness, ExplosionsAreRefusedInTime) {
   if (!facts) {
     EXPECT_NE(facts.error().message.find("to check"), std::string::npos) << facts.error().message;
   }
-  EXPECT_LT(took, std::chrono::seconds(3));
+  EXPECT_LT(took, std::chrono::seconds(10));
 }
 
 }  // namespace
