@@ -81,6 +81,27 @@ TEST(Compile, ir_and_architectures) {
   EXPECT_THAT(object->programs[0].body, HasSubstr("define void @prog()"));
 }
 
+// What a body adds to a kernel, seen by ptxas: a kernel that only reads the symbols needs the
+// same registers give or take a few.
+TEST(Compile, few_registers) {
+  if (test::find_ptxas().empty()) GTEST_SKIP() << "no ptxas";
+  struct Row {
+    const char *probe;
+    size_t program;
+    int most;
+  };
+  for (const Row &row : {Row{"blockdur", 0, 12}, Row{"blockdur", 1, 20}, Row{"smload", 1, 24},
+                         Row{"kcount", 0, 32}, Row{"memheat", 0, 40}}) {
+    auto object = compile_object(row.probe, test::compile_file(test::probe_path(row.probe)), {});
+    ASSERT_TRUE(object);
+    const CompiledProgram &program = object->programs[row.program];
+    auto result = test::assemble(test::kernel_around(program.body, program.symbols, "sm_90"), "sm_90");
+    ASSERT_TRUE(result.ok) << result.log;
+    EXPECT_LE(result.registers, row.most) << row.probe << " " << program.name;
+    EXPECT_THAT(result.log, HasSubstr("0 bytes stack frame")) << row.probe;
+  }
+}
+
 const char *const kCounter =
     "struct { __uint(type, BPF_MAP_TYPE_ARRAY); __uint(max_entries, 1); __type(key, u32); __type(value, "
     "u64); } m "

@@ -3,6 +3,7 @@
 #pragma once
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -34,17 +35,23 @@ class Gpu {
       uint64_t size_bytes = map::block_bytes(map.shape, map.sharded ? kShards : 1);
       uint64_t block = machine_->memory().allocate(size_bytes);
       std::memset(reinterpret_cast<void *>(block), 0, size_bytes);
-      if (!map.initial.empty()) std::memcpy(reinterpret_cast<void *>(block), map.initial.data(), map.initial.size());
+      if (!map.initial.empty())
+        std::memcpy(reinterpret_cast<void *>(block), map.initial.data(), map.initial.size());
       blocks_.push_back(block);
     }
     // A free symbol's value is a statement of PTX; %r1 is the global thread number.
-    values_ = {{"egpu_last_shard", std::to_string(kShards - 1)}, {"egpu_kernel", "17"}, {"egpu_site", "29"},
-               {"egpu_launch_ns", "1000003"}, {"egpu_ktime_offset", "0"}, {"egpu_cookie", "0"},
+    values_ = {{"egpu_last_shard", std::to_string(kShards - 1)},
+               {"egpu_kernel", "17"},
+               {"egpu_site", "29"},
+               {"egpu_launch_ns", "1000003"},
+               {"egpu_ktime_offset", "0"},
+               {"egpu_cookie", "0"},
                {"egpu_active_mask", "0xffffffff"}};
     for (size_t i = 0; i < blocks_.size(); ++i) {
       const MapSpec &map = object_.maps[i];
       values_["egpu_map_" + std::to_string(i)] = std::to_string(blocks_[i]);
-      values_["egpu_stride_" + std::to_string(i)] = std::to_string(map.sharded ? map::shard_bytes(map.shape) : 0);
+      values_["egpu_stride_" + std::to_string(i)] =
+          std::to_string(map.sharded ? map::shard_bytes(map.shape) : 0);
     }
   }
 
@@ -74,7 +81,7 @@ class Gpu {
     for (size_t i = 0; i < object_.maps.size(); ++i)
       if (object_.maps[i].name == name) return static_cast<int>(i);
     ADD_FAILURE() << "no map " << name;
-    return 0;
+    std::abort();
   }
   const MapSpec &map(const std::string &name) const { return object_.maps[static_cast<size_t>(find(name))]; }
   uint8_t *block(const std::string &name) const {
@@ -112,7 +119,8 @@ class Gpu {
       uint32_t word = state(name, slot);
       if (word == map::kSlotEmpty) return -1;
       const uint8_t *there = block(name) + map::hash_keys_offset(shape) + slot * map::key_stride(shape);
-      if (word == ((hash & ~map::kSlotStateMask) | map::kSlotFull) && std::memcmp(there, bytes, shape.key_size) == 0)
+      if (word == ((hash & ~map::kSlotStateMask) | map::kSlotFull) &&
+          std::memcmp(there, bytes, shape.key_size) == 0)
         return static_cast<int64_t>(slot);
     }
     return -1;
@@ -141,7 +149,8 @@ class Gpu {
       auto value = values_.find(symbol);
       std::string type = symbol.starts_with("egpu_map_") || symbol.starts_with("egpu_stride_") ||
                                  symbol.starts_with("egpu_arg_") || symbol == "egpu_launch_ns" ||
-                                 symbol == "egpu_ktime_offset" || symbol == "egpu_addr" || symbol == "egpu_cookie"
+                                 symbol == "egpu_ktime_offset" || symbol == "egpu_addr" ||
+                                 symbol == "egpu_cookie"
                              ? "b64"
                              : "b32";
       text += "\t.reg ." + type + " " + symbol + ";\n\tmov." + type + " " + symbol + ", " +

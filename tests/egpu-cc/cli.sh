@@ -2,7 +2,7 @@
 # Text tests of egpu-cc: command, status, and what stdout and stderr must hold.
 # Usage: cli.sh EGPU_CC SOURCE_DIR
 set -u
-cc=$1
+cc=$(realpath "$1")
 source=$2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

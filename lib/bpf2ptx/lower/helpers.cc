@@ -100,11 +100,11 @@ Value *Translator::log2_slot(int) {
 Value *Translator::loop(int index) {
   constexpr uint64_t kMaxLoops = 1u << 23;
   const Pointer &callback = facts(index).args[1].pointer;
-  if (callback.space != Space::function || !callback.offset) {
+  if (callback.space != Space::function || callback.function < 0) {
     fail(index, "internal: callback is not known");
     return b_.i64(0);
   }
-  if (stack_.size() >= variable_frames_.size() - 1) {
+  if (stack_.size() >= kMaxFrames) {
     fail(index, "calls are nested more than 8 deep");
     return b_.i64(0);
   }
@@ -118,7 +118,7 @@ Value *Translator::loop(int index) {
   b_.CreateCondBr(b_.CreateICmpULT(i, count), body, done);
   b_.enter(body);
   Value *result = nullptr;
-  translate_function(static_cast<int>(*callback.offset), {i, context}, &result);
+  translate_function(callback.function, {i, context}, &result);
   if (!error_.empty()) return b_.i64(0);
   Value *next = b_.CreateAdd(i, b_.i64(1));
   BasicBlock *end = b_.GetInsertBlock();

@@ -45,23 +45,17 @@ constexpr FieldSource kFieldSources[] = {
 
 }  // namespace
 
-// One alloca per region; a frame with accesses of unknown offset gets a single one.
+// One alloca per region.
 void Translator::make_regions(Instance *instance, int frame) {
-  int64_t low = 0;
   for (const StackRegion &region : facts_.stack) {
     if (region.frame != frame) continue;
-    low = std::min(low, region.begin);
-    if (variable_frames_[static_cast<size_t>(frame)]) continue;
-    auto size = static_cast<uint64_t>(region.end - region.begin);
+    // The alloca begins at a multiple of 8 of the frame, so that proved alignments hold in it.
+    int64_t base = region.begin & -static_cast<int64_t>(kStackAlign);
+    auto size = static_cast<uint64_t>(region.end - base);
     llvm::AllocaInst *memory = b_.local(llvm::ArrayType::get(b_.getInt8Ty(), size), "stack",
                                         std::max<uint64_t>(region.align, kStackAlign));
-    instance->regions.push_back({region.begin, region.end, memory});
+    instance->regions.push_back({region.begin, region.end, base, memory});
   }
-  if (!variable_frames_[static_cast<size_t>(frame)]) return;
-  low = -((-low + 7) / 8 * 8);
-  llvm::AllocaInst *memory =
-      b_.local(llvm::ArrayType::get(b_.getInt8Ty(), static_cast<uint64_t>(-low)), "stack", kStackAlign);
-  instance->regions.push_back({low, 0, memory});
 }
 
 // The address of byte `offset` behind what the pointer points to; `register_value` is the
@@ -70,20 +64,20 @@ Value *Translator::stack_pointer(int index, const Pointer &pointer, Value *regis
                                  uint64_t size_bytes, uint64_t *align) {
   const Instance &instance = stack_[static_cast<size_t>(pointer.frame)];
   *align = std::max<uint64_t>(pointer.align, 1);
-  if (!pointer.offset) {
-    const Region &region = instance.regions.back();
-    Value *distance = b_.CreateSub(b_.CreateAdd(register_value, b_.i64(static_cast<uint64_t>(offset))),
-                                   b_.i64(kFrameTop + static_cast<uint64_t>(region.begin)));
-    return b_.byte_offset(region.memory, distance);
-  }
-  int64_t at = *pointer.offset;
   for (const Region &region : instance.regions) {
-    if (at < region.begin || at + static_cast<int64_t>(size_bytes) > region.end) continue;
-    auto distance = static_cast<uint64_t>(at - region.begin);
-    *align = distance == 0 ? kStackAlign : uint64_t{1} << std::countr_zero(distance | kStackAlign);
+    if (pointer.min_offset < region.begin ||
+        pointer.max_offset + static_cast<int64_t>(size_bytes) > region.end)
+      continue;
+    if (pointer.offset) {
+      auto distance = static_cast<uint64_t>(*pointer.offset - region.base);
+      *align = uint64_t{1} << std::countr_zero(distance | kStackAlign);
+      return b_.byte_offset(region.memory, distance);
+    }
+    Value *distance = b_.CreateSub(b_.CreateAdd(register_value, b_.i64(static_cast<uint64_t>(offset))),
+                                   b_.i64(kFrameTop + static_cast<uint64_t>(region.base)));
     return b_.byte_offset(region.memory, distance);
   }
-  fail(index, "internal: stack access at " + std::to_string(at) + " lies in no region");
+  fail(index, "internal: stack access at " + std::to_string(pointer.min_offset) + " lies in no region");
   return llvm::PoisonValue::get(b_.getPtrTy());
 }
 

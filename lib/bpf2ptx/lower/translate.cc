@@ -12,7 +12,6 @@ using llvm::Value;
 namespace {
 
 constexpr size_t kMaxTranslated = 65536;  // instructions, subprograms counted at each call
-constexpr size_t kMaxFrames = 8;
 
 std::string diagnostic(const Program &program, int index, const std::string &text) {
   const Insn &insn = program.insns[static_cast<size_t>(index)];
@@ -29,17 +28,7 @@ std::string diagnostic(const Program &program, int index, const std::string &tex
 
 Translator::Translator(const Program &program, const Object &object, const Facts &facts,
                        llvm::Function *function)
-    : program_(program), object_(object), facts_(facts), b_(function), variable_frames_(kMaxFrames + 1) {
-  auto note = [&](const Pointer &pointer) {
-    if (pointer.space == Space::stack && !pointer.offset &&
-        pointer.frame < static_cast<int>(variable_frames_.size()))
-      variable_frames_[static_cast<size_t>(pointer.frame)] = true;
-  };
-  for (const InsnFacts &row : facts.insns) {
-    note(row.memory);
-    for (const Argument &argument : row.args) note(argument.pointer);
-  }
-}
+    : program_(program), object_(object), facts_(facts), b_(function) {}
 
 void Translator::fail(int index, const std::string &text) {
   if (error_.empty()) error_ = diagnostic(program_, index, text);

@@ -15,6 +15,7 @@
 
 namespace egpu::bpf {
 
+constexpr size_t kMaxFrames = 8;
 constexpr uint64_t kFrameTop = 0x10000, kCtxPointer = 0x20000, kCookiePointer = 0x30000;
 
 class Translator {
@@ -26,7 +27,8 @@ class Translator {
 
  private:
   struct Region {
-    int64_t begin, end;
+    int64_t begin, end;  // from r10
+    int64_t base;        // what the alloca's first byte stands for
     llvm::AllocaInst *memory;
   };
   // One call in progress: a subprogram's registers, stack and way back.
@@ -104,7 +106,6 @@ class Translator {
   const Facts &facts_;
   Builder b_;
   std::vector<Instance> stack_;
-  std::vector<bool> variable_frames_;  // by frame: some access has no fixed offset
   size_t translated_ = 0;
   std::string error_;
 };
