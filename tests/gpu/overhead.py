@@ -18,7 +18,7 @@ import statistics
 import subprocess
 import tempfile
 
-PROBES = ["empty", "counter", "histogram", "blockhist"]
+PROBES = ["empty", "counter", "histogram", "blockhist", "loads"]
 
 
 def run(command):
