@@ -14,6 +14,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -488,7 +489,6 @@ def not_ours(bench):
     """another user's process is refused"""
     if os.geteuid() != 0:
         raise Skip("needs root to start a process as another user")
-    import shutil
     shared = pathlib.Path(tempfile.mkdtemp(prefix="egpu-user-"))
     shared.chmod(0o755)
     for file in (bench.tool("egpu-load"), bench.probe("kcount")):
@@ -501,6 +501,22 @@ def not_ours(bench):
     if "belongs to user 0" not in done.stderr:
         raise Failure(done.stderr)
     return done.stderr.strip().splitlines()[0]
+
+
+def sass_only(bench):
+    """a program without PTX runs unprobed, and egpu-load says why"""
+    if bench.sim:
+        raise Skip("the simulated GPU runs no SASS")
+    nvcc = shutil.which("nvcc")
+    if not nvcc:
+        raise Skip("no nvcc")
+    bench.check([str(SOURCE / "examples/build-cuda.sh"), str(bench.scratch / "sass"), "-gencode", "arch=compute_90,code=sm_90"])
+    done = bench.run([bench.tool("egpu-load"), bench.probe("kcount"), "--", str(bench.scratch / "sass/vecadd")])
+    if "no PTX" not in done.stderr or "SASS only" not in done.stderr:
+        raise Failure(done.stderr)
+    expect("the program's own check", done.stdout.splitlines()[0], "PASS vecadd")
+    expect("status", done.returncode, 125)
+    return done.stderr.splitlines()[0]
 
 
 def list_kernels(bench):
@@ -517,7 +533,7 @@ def list_kernels(bench):
 CASES = {f.__name__: f for f in (
     kcount_vecadd, kcount_graph, launch_forms, blockdur_vecadd, smload_sums, scopes, cookies, memheat_exact, diverge_branches,
     args_printk, same_results, launchlat_counts, status_passes, attach_once, attach_interrupt, attach_live_reads, attach_many,
-    attach_killed, attach_target_exits, attach_target_killed, errors, no_match, map_not_found, not_ours, list_kernels)}
+    attach_killed, attach_target_exits, attach_target_killed, errors, no_match, map_not_found, not_ours, sass_only, list_kernels)}
 
 
 def main():

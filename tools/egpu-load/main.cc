@@ -32,7 +32,7 @@ int pass_on(int status) {
   return 128 + signal;
 }
 
-// Programs of the object that matched no kernel that was launched.
+// Error: a program of the object matches no kernel that was launched, or nothing could be probed.
 Result<Ok> check_missing(const Shared &shared) {
   std::set<std::string> launched;
   for (const auto &[name, outcome] : shared.outcomes.all()) launched.insert(name);
@@ -42,6 +42,7 @@ Result<Ok> check_missing(const Shared &shared) {
     auto matched = some_match(launched, {probes[i]});
     if (!matched) return std::move(matched).error();
   }
+  if (!shared.outcomes.any_probed()) return Error{shared.object.name + ": none of the launched kernels was probed"};
   return Ok{};
 }
 
