@@ -17,7 +17,7 @@ constexpr uint64_t kPageBytes = 4096, kScratchBytes = 4096, kStackBytes = 512 * 
 constexpr uint64_t kAreaBytes = kPageBytes + kScratchBytes + kStackBytes;
 constexpr uint64_t kResultOffset = kPageBytes;  // in the area; then the scratch strings
 constexpr uint64_t kTextOffset = kPageBytes + 64;
-constexpr auto kSystemCallLimit = std::chrono::seconds(5);
+constexpr auto kSystemCallLimit = std::chrono::seconds(10);
 
 //   call *%rax; mov %rax,(%r12); mov $15,%eax; syscall
 constexpr uint8_t kStub[] = {0xff, 0xd0, 0x49, 0x89, 0x04, 0x24, 0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05};

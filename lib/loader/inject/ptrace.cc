@@ -19,8 +19,8 @@
 namespace egpu::inject {
 namespace {
 
-constexpr auto kSafePointLimit = std::chrono::seconds(3);
-constexpr auto kStopLimit = std::chrono::milliseconds(500);
+constexpr auto kSafePointLimit = std::chrono::seconds(10);
+constexpr auto kStopLimit = std::chrono::seconds(2);
 constexpr auto kStrictLimit = std::chrono::milliseconds(200);  // then stale words on stacks are forgiven
 constexpr useconds_t kRoundPauseUs = 5000;
 

@@ -30,7 +30,7 @@ struct Injection {
 
 // How long dlopen and the agent may take, locks that other threads hold included. When it is over
 // the borrowed thread is let go; it comes back by itself when they are done.
-constexpr std::chrono::milliseconds kCallLimit{10000};
+constexpr std::chrono::milliseconds kCallLimit{30000};
 
 Result<Injection> inject_agent(pid_t pid, std::span<const uint8_t> agent, const std::string &socket_path,
                                std::chrono::milliseconds call_limit = kCallLimit);
