@@ -30,13 +30,13 @@ TEST_F(Api, DeviceSaysWhatItIs) {
 }
 
 TEST_F(Api, ErrorsHaveNamesAndTexts) {
-  const char *text = nullptr;
-  EXPECT_EQ(cu("cuGetErrorName", 700, &text), 0);
-  EXPECT_STREQ(text, "CUDA_ERROR_ILLEGAL_ADDRESS");
-  EXPECT_EQ(cu("cuGetErrorString", 700, &text), 0);
-  EXPECT_STREQ(text, "an illegal memory access was encountered");
-  EXPECT_EQ(cu("cuGetErrorName", 123456, &text), 1);
-  EXPECT_EQ(text, nullptr);
+  const char *description = nullptr;
+  EXPECT_EQ(cu("cuGetErrorName", 700, &description), 0);
+  EXPECT_STREQ(description, "CUDA_ERROR_ILLEGAL_ADDRESS");
+  EXPECT_EQ(cu("cuGetErrorString", 700, &description), 0);
+  EXPECT_STREQ(description, "an illegal memory access was encountered");
+  EXPECT_EQ(cu("cuGetErrorName", 123456, &description), 1);
+  EXPECT_EQ(description, nullptr);
 }
 
 TEST_F(Api, ContextsStackPerThread) {
