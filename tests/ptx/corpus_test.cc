@@ -52,7 +52,7 @@ std::string printed(const Module &m) {
 }
 
 // Statements of the original kernel that the patched text lacks, or has out of order. Those
-// that name variables or calls may be rewritten, so they are left out.
+// that name variables or calls may be rewritten, so they are left out; .shared ones may be aligned.
 std::string lost_statements(const Module &m, const Function &f, const std::string &text) {
   size_t at = text.find(".entry " + std::string(f.name));
   if (at == std::string::npos) return "the whole kernel";
@@ -60,7 +60,7 @@ std::string lost_statements(const Module &m, const Function &f, const std::strin
     std::string one(m.slice(s.tokens));
     bool rewritten = one.find("const") != std::string::npos || one.find("call") != std::string::npos ||
                      one.find(".loc") != std::string::npos || one.find("cvta") != std::string::npos ||
-                     one.find("factors") != std::string::npos;
+                     one.find("factors") != std::string::npos || one.find(".shared ") == 0;
     if (rewritten) continue;
     at = text.find(one, at);
     if (at == std::string::npos) return one;
