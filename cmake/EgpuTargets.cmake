@@ -32,6 +32,8 @@ function(egpu_tool name)
   target_link_libraries(${name} PRIVATE egpu_options egpu_sanitize ${arg_DEPENDS})
   if(EGPU_PORTABLE)
     target_link_options(${name} PRIVATE -static-libstdc++ -static-libgcc)
+    # Zydis, which Debian has as a shared library only, travels in lib/ (scripts/package.sh).
+    set_target_properties(${name} PROPERTIES BUILD_RPATH "$ORIGIN/../lib" INSTALL_RPATH "$ORIGIN/../lib")
   endif()
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
   install(TARGETS ${name} RUNTIME DESTINATION bin)

@@ -15,7 +15,7 @@ command -v nvcc >/dev/null || { echo "SKIP: no nvcc here"; exit 77; }
 
 mkdir -p "$work"
 tar -C "$work" -xzf "$package"
-export LD_LIBRARY_PATH=$work/egpu/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+
 "$source/examples/build-cuda.sh" "$work/examples" || exit 1
 
 nvidia-smi --query-gpu=name,driver_version --format=csv,noheader
