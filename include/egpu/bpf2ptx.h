@@ -74,6 +74,7 @@ struct CompileOptions {
   std::string arch = "sm_75";                    // of the emitted text; any sm_75 to sm_120
   bool emit_llvm = false;                        // body is LLVM IR instead, for --emit=llvm
   int opt_level = 2;
+  uint32_t max_insns = 4096;                     // that one run of a program may execute
 };
 
 // Reads, verifies and translates the object. An Error's message holds one or more

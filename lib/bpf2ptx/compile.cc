@@ -38,9 +38,11 @@ Result<CompiledObject> compile_object(const std::string &name, const std::vector
 
   // All programs are verified before any is translated: the user sees every cause at once.
   std::vector<bpf::Facts> facts;
+  bpf::VerifyOptions limits;
+  limits.max_insns = options.max_insns;
   std::string diagnostics;
   for (const bpf::Program &program : object.programs) {
-    auto proved = bpf::verify(program, object);
+    auto proved = bpf::verify(program, object, limits);
     if (proved)
       facts.push_back(*std::move(proved));
     else

@@ -111,6 +111,20 @@ expect verifier-no-output test ! -e null.bpf.o
 echo old >null.bpf.o
 check verifier-keeps-old 1 '' - "$cc" null.bpf.c
 expect old-output-kept grep -q old null.bpf.o
+cat >long.bpf.c <<'END'
+#include <egpu/vmgpu.h>
+#include <bpf/bpf_helpers.h>
+u64 n;
+SEC("gpu/entry") int f(void *c) {
+	for (int i = 0; i < 2000; i++) { __sync_fetch_and_add(&n, i); asm volatile("" ::: "memory"); }
+	return 0;
+}
+END
+check max-insns-default 1 '' 'error: .*(more than|within) 4096 instructions.*--max-insns' "$cc" long.bpf.c
+check max-insns-raised 0 '' '' "$cc" --max-insns 20000 long.bpf.c
+check max-insns-lowered 1 '' 'error: .*(more than|within) 2 instructions' "$cc" --max-insns=2 kcount.bpf.c
+check max-insns-zero 2 '' 'error: --max-insns' "$cc" --max-insns=0 kcount.bpf.c
+check max-insns-word 2 '' 'error: .*max-insns' "$cc" --max-insns=many kcount.bpf.c
 sed 's/gpu\/entry/host\/alloc/' null.bpf.c >host.bpf.c
 check host-event 1 '' 'egpu-cc: error: host.bpf.c: SEC\("host/alloc/\*"\): host events are not supported yet' "$cc" host.bpf.c
 head -c 700 kcount.bpf.o >cut.bpf.o

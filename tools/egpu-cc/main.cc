@@ -42,6 +42,10 @@ void add_options(cli::App &app, Options &options) {
   app.add_option("-s", options.settings, "Set a `const volatile` variable, for --emit=llvm and ptx")
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false);
+  app.add_option("--max-insns", options.translate.max_insns,
+                 "Most instructions that one run of a program may execute (default 4096)")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1000000));
   app.add_flag("-v,--verbose", options.verbose, "Print clang's command and what each program takes");
 }
 

@@ -55,6 +55,10 @@ std::optional<int> parse_options(int argc, char **argv, Options *o) {
   app.add_option("-s", settings, "Set a `const volatile` variable of the probe")
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false);
+  app.add_option("--max-insns", o->max_insns,
+                 "Most instructions that one run of a program may execute (default 4096)")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1000000));
   auto *duration_option =
       app.add_option("-d,--duration", duration, "Detach after this many seconds")->type_name("SECS");
   app.add_option("-o,--output", o->output, "Write the maps to this file instead of stdout")

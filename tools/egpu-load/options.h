@@ -2,6 +2,7 @@
 #pragma once
 #include <sys/types.h>
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -14,6 +15,7 @@ struct Options {
   pid_t pid = 0;      // 0: start `command`
   std::vector<std::string> command;
   std::map<std::string, std::string> constants;  // -s NAME=VALUE
+  uint32_t max_insns = 4096;                     // --max-insns
   std::optional<double> duration_s;              // -d
   std::string output;                            // -o; empty: stdout
   bool json = false;

@@ -56,6 +56,7 @@ Result<CompiledObject> load_object(const Options &options) {
   }
   CompileOptions compile;
   compile.constants = options.constants;
+  compile.max_insns = options.max_insns;
   TRY(auto object, compile_object(fs::path(path).filename().string(), elf, compile));
   for (const auto &program : object.programs)
     for (const auto &note : program.notes) cli::note(note);
