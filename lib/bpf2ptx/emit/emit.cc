@@ -142,6 +142,10 @@ Result<Ok> optimize(llvm::Module *module, const std::string &arch, int opt_level
   TRY(auto machine, target_machine(arch));
   module->setTargetTriple(kTriple);
   module->setDataLayout(machine->createDataLayout());
+  return run_passes(module, machine.get(), opt_level);
+}
+
+Result<Ok> run_passes(llvm::Module *module, llvm::TargetMachine *machine, int opt_level) {
   std::string broken;
   llvm::raw_string_ostream stream(broken);
   if (llvm::verifyModule(*module, &stream)) return Error{"internal: wrong IR: " + broken};
@@ -150,7 +154,7 @@ Result<Ok> optimize(llvm::Module *module, const std::string &arch, int opt_level
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager components;
   llvm::ModuleAnalysisManager modules;
-  llvm::PassBuilder builder(machine.get());
+  llvm::PassBuilder builder(machine);
   builder.registerModuleAnalyses(modules);
   builder.registerCGSCCAnalyses(components);
   builder.registerFunctionAnalyses(functions);

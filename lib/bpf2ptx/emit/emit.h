@@ -12,6 +12,7 @@
 
 namespace llvm {
 class Module;
+class TargetMachine;
 }
 
 namespace egpu::bpf {
@@ -21,6 +22,9 @@ Result<Ok> check_arch(const std::string &arch);
 
 /// Sets the module's target for `arch` and runs the passes. `opt_level` 0 to 3.
 Result<Ok> optimize(llvm::Module *module, const std::string &arch, int opt_level);
+
+/// The same passes for another machine, whose triple and layout the module has.
+Result<Ok> run_passes(llvm::Module *module, llvm::TargetMachine *machine, int opt_level);
 
 /// PTX of the whole module: header, `.visible .func prog()`.
 Result<std::string> emit_ptx(llvm::Module *module, const std::string &arch);

@@ -117,6 +117,10 @@ void Translator::store_cookie(Value *value) {
   b_.ptx("mov.b64 egpu_cookie, $0;", "l", b_.getVoidTy(), {value});
 }
 
+Value *Translator::device_pointer(Reg base, int64_t offset) {
+  return b_.global_pointer(b_.CreateAdd(get(base), b_.i64(static_cast<uint64_t>(offset))));
+}
+
 // An integer of `bytes` bytes.
 Value *Translator::load_memory(int index, Reg base, int64_t offset, int bytes) {
   const Pointer &memory = facts(index).memory;
@@ -137,13 +141,15 @@ Value *Translator::load_memory(int index, Reg base, int64_t offset, int bytes) {
     case Space::map_value: {
       if (const uint8_t *known = constant_bytes(memory, size))
         return integer_of(b_, {nullptr, 1, known}, 0, size);
-      Value *pointer = b_.global_pointer(b_.CreateAdd(get(base), b_.i64(static_cast<uint64_t>(offset))));
+      Value *pointer = device_pointer(base, offset);
       auto *load = b_.CreateAlignedLoad(type, pointer, llvm::Align(size));
       // Other SMs write maps: a relaxed load sees that, a weak one may come from an old L1 line.
       if (!object_.maps[static_cast<size_t>(memory.map)].read_only)
         load->setAtomic(llvm::AtomicOrdering::Monotonic);
       return load;
     }
+    case Space::device:
+      return b_.load_integer(device_pointer(base, offset), size, 1);
     default:
       fail(index, "internal: load from unknown memory");
       return llvm::ConstantInt::get(type, 0);
@@ -168,11 +174,13 @@ void Translator::store_memory(int index, Reg base, int64_t offset, int bytes, Va
       return b_.store_integer(pointer, value, size, align);
     }
     case Space::map_value: {
-      Value *pointer = b_.global_pointer(b_.CreateAdd(get(base), b_.i64(static_cast<uint64_t>(offset))));
+      Value *pointer = device_pointer(base, offset);
       Value *narrow = b_.CreateTrunc(value, b_.getIntNTy(static_cast<unsigned>(8 * bytes)));
       b_.CreateAlignedStore(narrow, pointer, llvm::Align(size))->setAtomic(llvm::AtomicOrdering::Monotonic);
       return;
     }
+    case Space::device:
+      return b_.store_integer(device_pointer(base, offset), value, size, 1);
     default:
       fail(index, "internal: store to unknown memory");
   }
@@ -229,9 +237,9 @@ llvm::AtomicRMWInst::BinOp binary_op(AtomicOp op) {
 void Translator::operator_on(int index, const Atomic &op) {
   llvm::Type *type = b_.getIntNTy(8u * op.bytes);
   Value *operand = b_.CreateTrunc(get(op.src), type), *expected = b_.CreateTrunc(get(Reg{0}), type), *old;
-  if (facts(index).memory.space == Space::map_value) {
-    Value *pointer =
-        b_.global_pointer(b_.CreateAdd(get(op.base), b_.i64(static_cast<uint64_t>(int64_t{op.offset}))));
+  Space space = facts(index).memory.space;
+  if (space == Space::map_value || space == Space::device) {
+    Value *pointer = device_pointer(op.base, op.offset);
     auto relaxed = llvm::AtomicOrdering::Monotonic;
     llvm::Align align(op.bytes);
     if (op.op == AtomicOp::cmpxchg)

@@ -49,8 +49,10 @@ Result<Ok> Translator::run() {
 void Translator::translate_function(int begin, llvm::ArrayRef<Value *> arguments, Value **result) {
   open_instance(begin);
   Instance &instance = stack_.back();
+  // What an unverified program reads before it writes it is 0, as the interpreter has it.
+  for (uint8_t i = 0; facts_.stack_map >= 0 && i < 10; ++i) set(Reg{i}, b_.i64(0));
   for (size_t i = 0; i < arguments.size(); ++i) set(Reg{static_cast<uint8_t>(i + 1)}, arguments[i]);
-  set(Reg{10}, b_.i64(kFrameTop));
+  set(Reg{10}, frame_pointer());
   b_.CreateBr(block_of(begin));
   int end = instance.end;
   for (int index = begin; index < end && error_.empty(); ++index) {
@@ -68,6 +70,13 @@ void Translator::translate_function(int begin, llvm::ArrayRef<Value *> arguments
   b_.enter(stack_.back().exit);
   *result = get(Reg{0});
   stack_.pop_back();
+}
+
+Value *Translator::frame_pointer() {
+  if (facts_.stack_map < 0) return b_.i64(kFrameTop);
+  uint64_t top = kFrameBytes * stack_.size();
+  return MapCode(b_, object_.maps[static_cast<size_t>(facts_.stack_map)], facts_.stack_map)
+      .global_address(top);
 }
 
 void Translator::open_instance(int begin) {

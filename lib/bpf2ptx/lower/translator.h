@@ -16,6 +16,7 @@
 namespace egpu::bpf {
 
 constexpr size_t kMaxFrames = 8;
+constexpr uint64_t kFrameBytes = 512;
 constexpr uint64_t kFrameTop = 0x10000, kCtxPointer = 0x20000, kCookiePointer = 0x30000;
 
 class Translator {
@@ -44,6 +45,7 @@ class Translator {
   void translate_function(int begin, llvm::ArrayRef<llvm::Value *> arguments, llvm::Value **result);
   void translate_insn(int index);
   void open_instance(int begin);
+  llvm::Value *frame_pointer();
   llvm::BasicBlock *block_of(int index);
   llvm::Value *get(Reg reg);
   llvm::Value *get(const Operand &operand);
@@ -76,6 +78,7 @@ class Translator {
                              uint64_t size_bytes, uint64_t *align);
   llvm::Value *load_ctx(int index, int64_t offset, int bytes);
   const uint8_t *constant_bytes(const Pointer &pointer, uint64_t size_bytes) const;
+  llvm::Value *device_pointer(Reg base, int64_t offset);
   llvm::Value *load_cookie();
   void store_cookie(llvm::Value *value);
   llvm::Value *load_memory(int index, Reg base, int64_t offset, int bytes);

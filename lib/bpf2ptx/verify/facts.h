@@ -22,6 +22,7 @@ enum class Space : uint8_t {
   map,         // the map object itself (helper argument)
   cookie,      // the pointer gpu_cookie() returns
   function,    // callback
+  device,      // a device address as it is: unverified programs only (lower/unverified.h)
 };
 
 struct Pointer {
@@ -67,6 +68,7 @@ struct Facts {
   std::vector<StackRegion> stack;
   std::vector<std::string> notes;      // "file:line:col: note: text", ready to print
   Cost cost;
+  int stack_map = -1;                  // unverified programs: the frames lie in value 0 of this map
 };
 
 // Error: one diagnostic per cause, "file:line:col: error: text" with source line and caret.
