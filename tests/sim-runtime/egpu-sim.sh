@@ -1,0 +1,48 @@
+#!/bin/bash
+# egpu-sim.sh EGPU-SIM VECADD: options, messages, exit statuses, and a run.
+set -u
+sim=$1 vecadd=$2 failed=0
+unset LD_LIBRARY_PATH EGPU_SIM_DEVICES EGPU_SIM_CC EGPU_SIM_SEED EGPU_SIM_SMS EGPU_SIM_TRACE
+
+# expect NAME STATUS TEXT ARGUMENT...: exit status, and a text in what it prints.
+expect() {
+  local name=$1 status=$2 text=$3 out got
+  shift 3
+  out=$("$sim" "$@" 2>&1)
+  got=$?
+  if [ $got != "$status" ] || [[ $out != *"$text"* ]]; then
+    echo "$name: status $got, not $status, or no '$text' in: $out"
+    failed=1
+  fi
+}
+
+expect help 0 'Usage: egpu-sim' --help
+expect version 0 'egpu-sim ' --version
+expect no_command 125 'error: no command'
+expect no_command_after_options 125 'error: no command' --devices 2 --
+expect unknown_option 125 "unknown option '--gpus'" --gpus 2 -- true
+expect bad_devices 125 "--devices: not a number from 0 to 64: '65'" --devices 65 -- true
+expect bad_devices_text 125 "--devices: not a number from 0 to 64: '2x'" --devices=2x -- true
+expect bad_cc 125 "--cc: not a compute capability like 9.0: '9'" --cc 9 -- true
+expect bad_sms 125 "--sms: not a number from 1 to 1024: '0'" --sms 0 -- true
+expect missing_value 125 '--seed: needs a number' --seed
+expect not_found 127 'no-such-command: No such file' -- no-such-command
+expect cannot_run 126 'Permission denied' -- /etc/passwd
+expect status_of_command 7 '' -- sh -c 'exit 7'
+expect environment 0 '3 8.6 11 5 1' --devices 3 --cc=8.6 --seed 11 --sms 5 --trace -- sh -c 'echo $EGPU_SIM_DEVICES $EGPU_SIM_CC $EGPU_SIM_SEED $EGPU_SIM_SMS $EGPU_SIM_TRACE'
+expect without_dashes 0 'words of mine' echo words of mine
+expect run 0 'PASS vecadd' -- "$vecadd"
+expect trace 0 'egpu-sim: cuInit = 0' --trace -- "$vecadd"
+
+LD_LIBRARY_PATH=/nowhere expect keeps_path 0 '/lib/sim:/nowhere' -- sh -c 'echo $LD_LIBRARY_PATH'
+
+# A program with NVIDIA's runtime in it is explained, and run all the same.
+copy=$(mktemp)
+trap 'rm -f "$copy"' EXIT
+cat "$(type -P true)" >"$copy"
+printf '\x6b\xd5\xfb\x6c\xf4\x5b\x4a\xe7\x89\x87\xd9\x39\x12\xfd\x9d\xf9' >>"$copy"
+chmod +x "$copy"
+expect nvidia_runtime 0 "has NVIDIA's CUDA runtime linked into it" -- "$copy"
+expect hint 0 'NVCC_PREPEND_FLAGS=-L/' -- "$copy"
+
+exit $failed
