@@ -491,11 +491,13 @@ def not_ours(bench):
         raise Skip("needs root to start a process as another user")
     shared = pathlib.Path(tempfile.mkdtemp(prefix="egpu-user-"))
     shared.chmod(0o755)
-    for file in (bench.tool("egpu-load"), bench.probe("kcount")):
-        shutil.copy(file, shared)
+    (shared / "bin").mkdir()
+    shutil.copy(bench.tool("egpu-load"), shared / "bin")
+    shutil.copy(bench.probe("kcount"), shared)
+    shutil.copytree(bench.tools.parent / "lib", shared / "lib", ignore=lambda _, names: [n for n in names if not n.startswith("libZy")])
     sleeper = bench.start(["sleep", "60"])
     environment = dict(bench.environment, EGPU_RUNTIME_DIR=str(shared / "run"))
-    done = subprocess.run([str(shared / "egpu-load"), "--pid", str(sleeper.pid), str(shared / "kcount.bpf.o")], env=environment,
+    done = subprocess.run([str(shared / "bin/egpu-load"), "--pid", str(sleeper.pid), str(shared / "kcount.bpf.o")], env=environment,
                           user=65534, group=65534, cwd="/", capture_output=True, text=True)
     expect("status", done.returncode, 125)
     if "belongs to user 0" not in done.stderr:

@@ -96,9 +96,12 @@ def main():
     more = {probe: [] for probe in PROBES}
     for kernel in kernels:
         name = "vadd" if kernel in ("vadd", "loop") else "nbench"
-        cells = []
+        cells, before = [], 0
         base = median(None, kernel, 0)
         for probe in PROBES:
+            if kernel not in added[name, probe]:
+                cells.append("no site")
+                continue
             ratio = median(probe, kernel, 0) / base
             registers_added, local, before = added[name, probe][kernel]
             cells.append(f"{ratio:8.3f} {registers_added:+4d} {local:+4d}")

@@ -43,10 +43,14 @@ bool has_cubin(const std::vector<const fatbin::Container *> &containers) {
   return std::any_of(containers.begin(), containers.end(), [](const auto *c) { return c->has_cubin; });
 }
 
-Error no_ptx(bool sass) {
-  return {sass ? "no PTX: the program carries SASS only; build it with PTX (nvcc -gencode "
-                 "arch=compute_XX,code=compute_XX)"
-               : "no PTX: its image was not found in the process"};
+bool has_ptx(const std::vector<const fatbin::Container *> &containers) {
+  return std::any_of(containers.begin(), containers.end(), [](const auto *c) { return !c->ptx.empty(); });
+}
+
+Error sass_only() {
+  return {
+      "no PTX: the program carries SASS only; build it with PTX (nvcc -gencode "
+      "arch=compute_XX,code=compute_XX)"};
 }
 
 }  // namespace
@@ -75,7 +79,8 @@ Result<const std::string *> Images::find(uint64_t module, const std::string &nam
     std::vector<const fatbin::Container *> own;
     for (const auto &container : known->second) own.push_back(&container);
     auto texts = candidates(own, name, cc_major, cc_minor);
-    if (texts.empty()) return no_ptx(has_cubin(own));
+    if (texts.empty() && !has_ptx(own)) return sass_only();
+    if (texts.empty()) return Error{"no PTX that this GPU can use: its image has it for other architectures"};
     return texts.front();
   }
   if (auto bad = unreadable_.find(module); bad != unreadable_.end()) return Error{"image: " + bad->second};
@@ -89,7 +94,8 @@ Result<const std::string *> Images::find(uint64_t module, const std::string &nam
   if (texts.size() > 1)
     return Error{"ambiguous: " + std::to_string(texts.size()) +
                  " images of the process define it differently"};
-  if (texts.empty()) return no_ptx(has_cubin(all));
+  if (texts.empty() && has_cubin(all)) return sass_only();
+  if (texts.empty()) return Error{"no PTX: its image was not found in the process"};
   return texts.front();
 }
 
