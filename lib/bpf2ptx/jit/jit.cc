@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <mutex>
+#include <optional>
 
 #include "lib/bpf2ptx/emit/emit.h"
 #include "lib/bpf2ptx/insn/format.h"
@@ -64,7 +65,12 @@ class OrcCode : public HostCode {
       LLVMInitializeX86TargetMC();
       LLVMInitializeX86AsmPrinter();
     });
-    auto jit = llvm::orc::LLJITBuilder().create();
+    auto host = llvm::orc::JITTargetMachineBuilder::detectHost();
+    if (!host) return from_llvm(host.takeError());
+    // Our own passes have run when code is made of the module: the quick selector will do.
+    host->setCodeGenOptLevel(llvm::CodeGenOptLevel::None);
+    host_ = *host;
+    auto jit = llvm::orc::LLJITBuilder().setJITTargetMachineBuilder(*host).create();
     if (!jit) return from_llvm(jit.takeError());
     jit_ = std::move(*jit);
     auto context = std::make_unique<llvm::LLVMContext>();
@@ -88,9 +94,7 @@ class OrcCode : public HostCode {
   }
 
   Result<Ok> finish(int opt_level) override {
-    auto builder = llvm::orc::JITTargetMachineBuilder::detectHost();
-    if (!builder) return from_llvm(builder.takeError());
-    auto machine = builder->createTargetMachine();
+    auto machine = host_->createTargetMachine();
     if (!machine) return from_llvm(machine.takeError());
     TRY(Ok optimized, run_passes(module_.get(), machine->get(), opt_level));
     (void)optimized;
@@ -138,6 +142,7 @@ class OrcCode : public HostCode {
     return Ok{};
   }
 
+  std::optional<llvm::orc::JITTargetMachineBuilder> host_;
   std::unique_ptr<llvm::orc::LLJIT> jit_;
   llvm::orc::ThreadSafeContext context_;
   std::unique_ptr<llvm::Module> module_;

@@ -75,7 +75,7 @@ Pointer Collector::pointer_of(const Value &value, int64_t offset) {
   return p;
 }
 
-std::optional<Error> Collector::join(int insn, Pointer &into, const Pointer &seen) const {
+std::optional<Error> Collector::join(int insn, Pointer &into, const Pointer &seen, int size) {
   if (into.space != seen.space)
     return messages_.error(
         insn,
@@ -95,6 +95,8 @@ std::optional<Error> Collector::join(int insn, Pointer &into, const Pointer &see
   into.min_offset = std::min(into.min_offset, seen.min_offset);
   into.max_offset = std::max(into.max_offset, seen.max_offset);
   into.align = std::min(into.align, seen.align);
+  // What one instruction reaches is one region, whichever path it is on.
+  if (into.space == Space::stack && size > 0) stack_unit(into.frame, into.min_offset, into.max_offset + size);
   return std::nullopt;
 }
 
@@ -114,7 +116,7 @@ std::optional<Error> Collector::memory(int insn, const Value &address, int64_t o
   auto i = static_cast<size_t>(insn);
   Pointer p = pointer_of(address, offset);
   if (p.space == Space::stack) stack_unit(p.frame, p.min_offset, p.max_offset + size);
-  if (seen_[i].memory) return join(insn, facts_.insns[i].memory, p);
+  if (seen_[i].memory) return join(insn, facts_.insns[i].memory, p, size);
   seen_[i].memory = true;
   facts_.insns[i].memory = p;
   return std::nullopt;
@@ -133,7 +135,7 @@ std::optional<Error> Collector::argument(int insn, int index, const Value &value
     return std::nullopt;
   }
   if (fact.value != constant) fact.value.reset();
-  return join(insn, fact.pointer, p);
+  return join(insn, fact.pointer, p, size);
 }
 
 bool Collector::same_place(int insn, const Value &address, int64_t offset) const {

@@ -34,7 +34,7 @@ class Collector {
     std::array<bool, 5> args{};
   };
   static Pointer pointer_of(const Value &value, int64_t offset);
-  std::optional<Error> join(int insn, Pointer &into, const Pointer &seen) const;
+  std::optional<Error> join(int insn, Pointer &into, const Pointer &seen, int size);
   void stack_unit(int frame, int64_t begin, int64_t end);
 
   const Messages &messages_;
