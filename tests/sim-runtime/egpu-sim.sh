@@ -36,13 +36,14 @@ expect trace 0 'egpu-sim: cuInit = 0' --trace -- "$vecadd"
 
 LD_LIBRARY_PATH=/nowhere expect keeps_path 0 '/lib/sim:/nowhere' -- sh -c 'echo $LD_LIBRARY_PATH'
 
-# A program with NVIDIA's runtime in it is explained, and run all the same.
-copy=$(mktemp)
-trap 'rm -f "$copy"' EXIT
-cat "$(type -P true)" >"$copy"
-printf '\x6b\xd5\xfb\x6c\xf4\x5b\x4a\xe7\x89\x87\xd9\x39\x12\xfd\x9d\xf9' >>"$copy"
-chmod +x "$copy"
+# A program with kernels but neither of our runtimes is explained, and run all the same.
+copy=$(mktemp) section=$(mktemp)
+trap 'rm -f "$copy" "$section"' EXIT
+head -c 24 /dev/zero >"$section"
+objcopy --add-section .nvFatBinSegment="$section" "$(type -P true)" "$copy" && chmod +x "$copy" || exit 1
 expect nvidia_runtime 0 "has NVIDIA's CUDA runtime linked into it" -- "$copy"
 expect hint 0 'NVCC_PREPEND_FLAGS=-L/' -- "$copy"
+printf 'egpu-cudart: CUDA runtime of eGPU' >>"$copy"
+[ -z "$("$sim" -- "$copy" 2>&1)" ] || { echo "our_runtime: is warned of"; failed=1; }
 
 exit $failed

@@ -6,13 +6,18 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <string_view>
+
+#include "lib/loader/fatbin/elf_sections.h"
 
 namespace egpu::sim {
 namespace {
 
-// NVIDIA's runtime has the id of the table by which it checks the driver (docs/cuda-formats.md,
-// head); ours has not.
-constexpr char kGenuinenessCheck[] = "\x6b\xd5\xfb\x6c\xf4\x5b\x4a\xe7\x89\x87\xd9\x39\x12\xfd\x9d\xf9";
+// nvcc's programs have this section. They get the runtime from a library, or carry one: ours has
+// a mark (lib/sim/runtime/registry.cc), another one is NVIDIA's.
+constexpr std::string_view kFatbinSection = ".nvFatBinSegment",
+                           kOurRuntime = "egpu-cudart: CUDA runtime of eGPU", kSharedRuntime = "libcudart.so",
+                           kOurLibrary = "libcudart.so.13";
 
 std::string path_of(const std::string &command) {
   if (command.find('/') != std::string::npos) return command;
@@ -31,19 +36,28 @@ std::string path_of(const std::string &command) {
 
 void explain_program(const std::string &command, const std::string &libraries) {
   std::ifstream file(path_of(command), std::ios::binary);
-  char magic[4] = {};
-  if (!file.read(magic, 4) || std::string(magic, 4) !=
-                                  "\x7f"
-                                  "ELF")
-    return;
   const std::string content{std::istreambuf_iterator<char>(file), {}};
-  if (content.find(std::string(kGenuinenessCheck, 16)) == std::string::npos) return;
-  std::fprintf(stderr,
-               "egpu-sim: warning: %s: has NVIDIA's CUDA runtime linked into it, which runs on NVIDIA's "
-               "driver only\n"
-               "egpu-sim: hint: relink it: nvcc -cudart shared, or NVCC_PREPEND_FLAGS=-L%s in its build's "
-               "environment\n",
-               command.c_str(), libraries.c_str());
+  auto image = fatbin::read_elf({reinterpret_cast<const uint8_t *>(content.data()), content.size()});
+  if (!image) return;
+  bool is_cuda = false;
+  std::string_view libraries_needed;  // and other names of the dynamic linker
+  for (const fatbin::Section &section : image->sections) {
+    if (section.name == kFatbinSection) is_cuda = true;
+    if (section.name == ".dynstr")
+      libraries_needed = {reinterpret_cast<const char *>(section.bytes.data()), section.bytes.size()};
+  }
+  if (!is_cuda || content.find(kOurRuntime) != std::string::npos) return;
+  if (libraries_needed.find(kOurLibrary) != std::string_view::npos) return;
+  const bool is_shared = libraries_needed.find(kSharedRuntime) != std::string_view::npos;
+  std::fprintf(
+      stderr,
+      "egpu-sim: warning: %s: %s\n"
+      "egpu-sim: hint: relink it with CUDA 13's nvcc -cudart shared, or with NVCC_PREPEND_FLAGS=-L%s in "
+      "its build's environment\n",
+      command.c_str(),
+      is_shared ? "needs another version of the CUDA runtime than libcudart.so.13"
+                : "has NVIDIA's CUDA runtime linked into it, which runs on NVIDIA's driver only",
+      libraries.c_str());
 }
 
 }  // namespace egpu::sim

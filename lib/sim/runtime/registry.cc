@@ -10,6 +10,10 @@
 #include "lib/sim/runtime/export.h"
 
 namespace egpu::rt {
+namespace {
+// By this egpu-sim tells a program that carries this runtime from one that carries NVIDIA's.
+[[gnu::used]] constexpr char kRuntimeMark[] = "egpu-cudart: CUDA runtime of eGPU";
+}  // namespace
 
 struct Fatbin {
   const void *image = nullptr;
