@@ -1,6 +1,6 @@
 // Interpreter = x86-64 code of the same IR = simulated GPU, on generated programs.
 //
-// EGPU_DIFF_COUNT programs from seed EGPU_DIFF_SEED on, in four shares; a difference is shrunk and printed
+// EGPU_DIFF_COUNT programs from seed EGPU_DIFF_SEED on, in eight shares; a difference is shrunk and printed
 // with its seed. EGPU_DIFF_CUDA=1 runs the programs on the GPU too, in one launch per batch.
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ namespace egpu::bpf::run {
 namespace {
 
 constexpr uint64_t kStandardCount = 10'000;
-constexpr uint64_t kShares = 4;  // test cases, so that ctest can run them at once
+constexpr uint64_t kShares = 8;  // test cases, so that ctest can run them at once
 constexpr uint64_t kBatch = 100;
 
 uint64_t number_of(const char *name, uint64_t standard) {
