@@ -133,6 +133,8 @@ Entry *find_or_ask(CUfunction function, Verdict *verdict) {
 
 bool capturing(Target target, CUstream stream) {
   if (target == Target::graph) return true;
+  // In start mode every capture began through our hooks; an attach may come in the middle of one.
+  if (process.mode == session::kStart && process.captures_active.load(std::memory_order_relaxed) == 0) return false;
   auto query = target == Target::per_thread_stream && cu.cuStreamIsCapturing_ptsz
                    ? cu.cuStreamIsCapturing_ptsz
                    : cu.cuStreamIsCapturing;
