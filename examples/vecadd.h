@@ -108,15 +108,15 @@ int main(int argc, char **argv) {
                   {"--size", "elements added by a launch; 0: nearly all threads have one", &options.size},
                   {"--graph", "so many of the launches replay a captured graph", &options.graph},
                   {"--kernel", "plain, ns (a template in a namespace) or both", nullptr, &options.kernel}});
-  const int64_t block = example::common().block, capacity = options.blocks * block;
-  int64_t n = options.size ? options.size : capacity - (block > 13 ? 13 : 0);
+  const int64_t block = example::common().block, threads = options.blocks * block;
+  const int64_t capacity = options.kernel == "ns" ? 4 * threads : threads;
+  int64_t n = options.size ? options.size : threads - (block > 13 ? 13 : 0);
   if (options.kernel != "plain" && options.kernel != "ns" && options.kernel != "both")
     gpu::fail("--kernel: unknown");
   if (options.launches < 1 || options.blocks < 1 || options.streams < 1 || options.threads < 1 ||
       options.graph < 0 || options.graph > options.launches || n < 1 || n > capacity ||
       n * options.launches > (int64_t{1} << 30))
-    gpu::fail("options out of range (a launch adds at most blocks x block = %lld elements)",
-              static_cast<long long>(capacity));
+    gpu::fail("options out of range (a launch adds at most %lld elements)", static_cast<long long>(capacity));
   gpu::start();
   bool passed = true;
   for (int64_t i = 0; i < example::common().repeat; ++i)

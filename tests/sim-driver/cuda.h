@@ -104,7 +104,7 @@ class CudaTest : public testing::Test {
 
   // A flag that kernels can wait for and the host can raise at any time.
   struct Flag {
-    Flag() { EXPECT_EQ(cu("cuMemHostAlloc", &memory, size_t{4}, 2u), 0); }
+    Flag() { EXPECT_EQ(cu("cuMemHostAlloc", &memory, size_t{8}, 2u), 0); }
     ~Flag() { raise(); }
     void raise() { __atomic_store_n(static_cast<unsigned *>(memory), 1u, __ATOMIC_RELEASE); }
     Address address() const { return reinterpret_cast<Address>(memory); }

@@ -12,14 +12,20 @@
 namespace egpu::sim {
 namespace {
 
-std::vector<char> library_bytes() {
-  std::ifstream file(EGPU_BINARY_DIR "/lib/sim/libcuda.so.1", std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
+const std::vector<char> &library_bytes() {
+  static const std::vector<char> bytes = [] {
+    std::ifstream file(EGPU_BINARY_DIR "/lib/sim/libcuda.so.1", std::ios::binary | std::ios::ate);
+    std::vector<char> read(static_cast<size_t>(std::max<std::streamoff>(0, file.tellg())));
+    file.seekg(0);
+    file.read(read.data(), static_cast<std::streamsize>(read.size()));
+    return read;
+  }();
+  return bytes;
 }
 
 // Defined dynamic symbols, by name: their addresses in the loaded library.
 std::map<std::string, const unsigned char *> exported() {
-  const std::vector<char> bytes = library_bytes();
+  const std::vector<char> &bytes = library_bytes();
   std::map<std::string, const unsigned char *> found;
   Elf64_Ehdr header;
   std::memcpy(&header, bytes.data(), sizeof header);
@@ -92,7 +98,7 @@ TEST(Entries, FirstBytesCanBeReplaced) {
 }
 
 TEST(Entries, SharedObjectNameIsTheDrivers) {
-  const std::vector<char> bytes = library_bytes();
+  const std::vector<char> &bytes = library_bytes();
   const std::string all(bytes.begin(), bytes.end());
   EXPECT_NE(all.find(std::string("\0libcuda.so.1\0", 14)), std::string::npos);
 }

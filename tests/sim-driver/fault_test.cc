@@ -25,9 +25,14 @@ TEST_F(Fault, IllegalAddressSticks) {
 }
 
 TEST_F(Fault, WorkBehindAFaultIsNotDone) {
-  const Address values = allocate(64);
-  EXPECT_EQ(launch("store", nullptr, values + 1, 1u), 0);
-  EXPECT_EQ(launch("append", nullptr, values, 1u), cu("cuCtxSynchronize") == 716 ? 716 : -1);
+  Flag flag, list;  // host memory: it can be read after the fault
+  const Address misaligned = allocate(64) + 1;
+  EXPECT_EQ(launch("hold", nullptr, flag.address()), 0);
+  EXPECT_EQ(launch("store", nullptr, misaligned, 1u), 0);
+  EXPECT_EQ(launch("append", nullptr, list.address(), 5u), 0);
+  flag.raise();
+  EXPECT_EQ(cu("cuCtxSynchronize"), 716);
+  EXPECT_EQ(*static_cast<unsigned *>(list.memory), 0u);
 }
 
 TEST_F(Fault, MisalignedAddress) {

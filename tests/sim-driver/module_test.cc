@@ -240,6 +240,49 @@ TEST_F(Code, LinkErrorsAreInTheLog) {
   EXPECT_THAT(log, HasSubstr("line"));
 }
 
+// A fatbin with one entry (cuda-formats.md, section 6), and a wrapper record for it.
+struct Fatbin {
+  std::vector<unsigned char> bytes;
+  struct {
+    uint32_t magic, version;
+    const void *data, *extra;
+  } wrapper{};
+  Fatbin(uint16_t kind, uint32_t arch, const std::string &payload) {
+    const auto put = [&](size_t at, auto value) { std::memcpy(bytes.data() + at, &value, sizeof value); };
+    const uint64_t payload_bytes = (payload.size() + 8) / 8 * 8;
+    bytes.resize(16 + 64 + payload_bytes);
+    put(0, uint32_t{0xBA55ED50});
+    put(4, uint16_t{1});
+    put(6, uint16_t{16});
+    put(8, uint64_t{64 + payload_bytes});
+    put(16, kind);
+    put(18, uint16_t{0x0101});
+    put(20, uint32_t{64});
+    put(24, payload_bytes);
+    put(16 + 0x1c, arch);
+    put(16 + 0x28, uint64_t{0x11});
+    std::memcpy(bytes.data() + 80, payload.data(), payload.size());
+    wrapper = {0x466243B1, 1, bytes.data(), nullptr};
+  }
+};
+
+TEST_F(Code, FatbinsAndTheirWrappersLoad) {
+  const Fatbin fatbin(1, 75, text);
+  for (const void *image :
+       {static_cast<const void *>(fatbin.bytes.data()), static_cast<const void *>(&fatbin.wrapper)}) {
+    Handle loaded = nullptr, append = nullptr;
+    EXPECT_EQ(cu("cuModuleLoadData", &loaded, image), 0);
+    EXPECT_EQ(cu("cuModuleGetFunction", &append, loaded, "append"), 0);
+    const Address values = allocate(4096);
+    EXPECT_EQ(launch_by("cuLaunchKernel", append, nullptr, values, 4u), 0);
+    EXPECT_EQ(list(values), std::vector<unsigned>{4});
+  }
+  Handle loaded = nullptr;
+  const Fatbin newer(1, 100, text), machine_code(2, 90, "\177ELF");
+  EXPECT_EQ(cu("cuModuleLoadData", &loaded, static_cast<const void *>(newer.bytes.data())), 209);
+  EXPECT_EQ(cu("cuModuleLoadFatBinary", &loaded, static_cast<const void *>(machine_code.bytes.data())), 209);
+}
+
 TEST_F(Code, ImagesWithoutPtxAreRefused) {
   Handle loaded = nullptr;
   EXPECT_EQ(cu("cuModuleLoadData", &loaded, static_cast<const void *>("not code at all")), 200);

@@ -9,7 +9,6 @@ using namespace egpu::sim;
 
 namespace {
 
-constexpr size_t kTotalBytes = size_t{16} << 30;
 constexpr int kConfigured = -1;  // answered from the device's configuration
 
 struct AttributeRow {
@@ -101,7 +100,7 @@ Status total_memory(size_t *size_bytes, Ordinal device) {
   if (!size_bytes) return kInvalidValue;
   if (!driver().initialized) return kNotInitialized;
   if (!find_device(device)) return kInvalidDevice;
-  *size_bytes = kTotalBytes;
+  *size_bytes = kDeviceBytes;
   return kSuccess;
 }
 

@@ -8,8 +8,6 @@ using namespace egpu::sim;
 
 namespace {
 
-constexpr size_t kTotalBytes = size_t{16} << 30;
-
 Status allocate(Address *address, size_t size_bytes) {
   if (!address) return kInvalidValue;
   CU_CONTEXT(context);
@@ -44,8 +42,8 @@ Status allocate_pitch(Address *address, size_t *pitch, size_t width_bytes, size_
 Status memory_info(size_t *free_bytes, size_t *total_bytes) {
   CU_CONTEXT(context);
   const size_t used = context->machine().memory().used_bytes();
-  if (free_bytes) *free_bytes = used < kTotalBytes ? kTotalBytes - used : 0;
-  if (total_bytes) *total_bytes = kTotalBytes;
+  if (free_bytes) *free_bytes = used < kDeviceBytes ? kDeviceBytes - used : 0;
+  if (total_bytes) *total_bytes = kDeviceBytes;
   return kSuccess;
 }
 

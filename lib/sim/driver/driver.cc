@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "lib/sim/driver/allocation.h"
+#include "lib/sim/driver/module.h"
 #include "lib/sim/driver/stream.h"
 
 namespace egpu::sim {
@@ -58,7 +59,12 @@ pthread_key_t thread_key() {
     pthread_key_t made{};
     pthread_key_create(&made, [](void *state) {
       this_thread = nullptr;
-      delete static_cast<ThreadState *>(state);
+      auto *ended = static_cast<ThreadState *>(state);
+      for (const auto &[context, stream] : ended->streams) {
+        const std::lock_guard lock(context->order);
+        if (!stream->closed()) stream->retire_after_work();
+      }
+      delete ended;
     });
     return made;
   }();
@@ -92,6 +98,7 @@ Status initialize_devices() {
     device->ordinal = static_cast<Ordinal>(i);
     device->machine = Machine::create(config);
     if (!device->machine) return kNoDevice;
+    device->machine->memory().set_limit(kDeviceBytes);
     auto primary = std::make_shared<Context>(*device, true, 0);
     device->primary = primary.get();
     publish(std::move(primary));
@@ -140,7 +147,7 @@ Stream &Context::legacy_stream() {
 Stream &Context::per_thread_stream() {
   std::shared_ptr<Stream> &stream = thread_state().streams[this];
   const std::lock_guard lock(order);
-  if (!stream) stream = std::make_shared<Stream>(*this, StreamRole::per_thread, 0, 0);
+  if (!stream || stream->closed()) stream = std::make_shared<Stream>(*this, StreamRole::per_thread, 0, 0);
   streams.insert(stream);
   return *stream;
 }
@@ -182,7 +189,12 @@ void Context::reset() {
     const std::lock_guard lock(owned_mutex_);
     owned.swap(owned_);
   }
-  for (Handle handle : owned) retire(handle);
+  for (Handle handle : owned) {
+    if (const std::shared_ptr<LoadedModule> module = find<LoadedModule>(handle))
+      module->unload();
+    else
+      retire(handle);
+  }
   free_allocations_of(*this);
   status_ = kSuccess;
 }

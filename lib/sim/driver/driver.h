@@ -16,6 +16,8 @@ namespace egpu::sim {
 class Context;
 class Stream;
 
+inline constexpr uint64_t kDeviceBytes = uint64_t{16} << 30;  // of a device's memory
+
 struct Device {
   Ordinal ordinal = 0;
   std::unique_ptr<Machine> machine;

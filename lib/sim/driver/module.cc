@@ -15,7 +15,7 @@ Context &any_context() {
 }  // namespace
 
 LoadedFunction::LoadedFunction(LoadedModule &its_module, std::shared_ptr<const Module> its_code,
-                   const KernelInfo &its_info, std::shared_ptr<Attributes> its_attributes)
+                               const KernelInfo &its_info, std::shared_ptr<Attributes> its_attributes)
     : Object(kKind),
       module(handle_of(its_module)),
       context(its_module.context),
@@ -36,7 +36,7 @@ Status LoadedModule::load(const Image &image, std::string *cause) {
 }
 
 std::shared_ptr<LoadedFunction> LoadedModule::function(const std::string &name,
-                                                 std::shared_ptr<Attributes> attributes) {
+                                                       std::shared_ptr<Attributes> attributes) {
   const std::lock_guard lock(mutex_);
   std::shared_ptr<LoadedFunction> &function = functions_[name];
   if (function) return function;
@@ -44,7 +44,7 @@ std::shared_ptr<LoadedFunction> LoadedModule::function(const std::string &name,
     const KernelInfo *info = part->find_kernel(name);
     if (!info) continue;
     function = std::make_shared<LoadedFunction>(*this, part, *info,
-                                          attributes ? attributes : std::make_shared<Attributes>());
+                                                attributes ? attributes : std::make_shared<Attributes>());
     publish(function);
     return function;
   }

@@ -28,7 +28,7 @@ class LoadedFunction : public Object {
  public:
   static constexpr ObjectKind kKind = ObjectKind::function;
   LoadedFunction(LoadedModule &its_module, std::shared_ptr<const Module> its_code, const KernelInfo &its_info,
-           std::shared_ptr<Attributes> its_attributes);
+                 std::shared_ptr<Attributes> its_attributes);
   const Handle module;
   Context &context;
   const std::shared_ptr<const Module> code;
@@ -45,7 +45,7 @@ class LoadedModule : public Object {
   Status load(const Image &image, std::string *cause);
   /// The function, made on first use; null: no such kernel.
   std::shared_ptr<LoadedFunction> function(const std::string &name,
-                                     std::shared_ptr<Attributes> attributes = nullptr);
+                                           std::shared_ptr<Attributes> attributes = nullptr);
   const GlobalInfo *global(const std::string &name) const;
   std::vector<std::string> kernel_names() const;
   /// Forgets the handles of its functions and its own.
