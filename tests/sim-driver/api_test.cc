@@ -199,6 +199,49 @@ TEST_F(Api, UnwrittenEntryPointsSaySoOnce) {
   EXPECT_EQ(said, "egpu-sim: warning: cuTexObjectCreate: not supported by the simulated driver\n");
 }
 
+// A program that uses the driver from an atexit handler that was registered before the driver was
+// loaded (it runs after the driver's own destructors would), with a kernel still running.
+struct {
+  Handle context, append;
+  Address values;
+} at_exit;
+
+void use_driver_at_exit() {
+  Handle current = nullptr;
+  unsigned value = 17, got = 0;
+  void *parameters[] = {&at_exit.values, &value};
+  const bool good =
+      cu("cuCtxGetCurrent", &current) == 0 && current == at_exit.context &&
+      cu("cuLaunchKernel", at_exit.append, 1u, 1u, 1u, 1u, 1u, 1u, 0u, static_cast<Handle>(nullptr),
+         static_cast<void **>(parameters), static_cast<void **>(nullptr)) == 0 &&
+      cu("cuMemcpyDtoH_v2", static_cast<void *>(&got), at_exit.values + 4, sizeof got) == 0 && got == value;
+  std::_Exit(good ? 23 : 1);
+}
+
+void leave_with_a_kernel_running() {
+  std::atexit(use_driver_at_exit);
+  Handle module = nullptr, hold = nullptr, on = nullptr;
+  const std::string text = kernels_text();
+  if (cu("cuInit", 0u) || cu("cuCtxCreate_v2", &at_exit.context, 0u, 0) ||
+      cu("cuModuleLoadData", &module, static_cast<const void *>(text.c_str())) ||
+      cu("cuModuleGetFunction", &at_exit.append, module, "append") ||
+      cu("cuModuleGetFunction", &hold, module, "hold") || cu("cuMemAlloc_v2", &at_exit.values, size_t{64}) ||
+      cu("cuMemsetD8_v2", at_exit.values, static_cast<unsigned char>(0), size_t{64}) ||
+      cu("cuStreamCreate", &on, 1u))
+    std::_Exit(2);
+  Address flag = at_exit.values + 32;  // stays zero: the kernel never ends
+  void *parameters[] = {&flag};
+  if (cu("cuLaunchKernel", hold, 1u, 1u, 1u, 1u, 1u, 1u, 0u, on, static_cast<void **>(parameters),
+         static_cast<void **>(nullptr)))
+    std::_Exit(3);
+  std::exit(0);
+}
+
+TEST(ApiAtExit, CallsAfterStaticDestructorsWork) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(leave_with_a_kernel_running(), testing::ExitedWithCode(23), "");
+}
+
 TEST_F(Api, Occupancy) {
   int blocks = 0, grid = 0, block = 0;
   EXPECT_EQ(cu("cuOccupancyMaxActiveBlocksPerMultiprocessor", &blocks, function("count"), 256, size_t{0}), 0);
