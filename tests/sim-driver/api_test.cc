@@ -183,7 +183,8 @@ TEST_F(Api, GenuinenessIsNeverClaimed) {
                                 0x89, 0x87, 0xd9, 0x39, 0x12, 0xfd, 0x9d, 0xf9};
   const void *table = nullptr;
   testing::internal::CaptureStderr();
-  EXPECT_EQ(cu("cuGetExportTable", &table, static_cast<const void *>(id)), 801);
+  const unsigned char other[16] = {1};  // the runtime gives up at whatever table it asks for first
+  EXPECT_EQ(cu("cuGetExportTable", &table, static_cast<const void *>(other)), 801);
   EXPECT_EQ(cu("cuGetExportTable", &table, static_cast<const void *>(id)), 801);
   const std::string said = testing::internal::GetCapturedStderr();
   EXPECT_EQ(table, nullptr);
