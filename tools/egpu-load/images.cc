@@ -116,12 +116,4 @@ Result<Ok> Images::scan() {
   return Ok{};
 }
 
-std::set<std::string> Images::kernels(int cc_major, int cc_minor) const {
-  std::set<std::string> names;
-  for (const auto &container : scanned_)
-    if (const fatbin::PtxImage *image = fatbin::choose(container, cc_major, cc_minor))
-      for (auto &name : entry_names(image->text)) names.insert(std::move(name));
-  return names;
-}
-
 }  // namespace egpu::load

@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -28,8 +27,6 @@ class Images {
 
   /// Scans the process if that was not done in the last second, so that find() knows its images.
   Result<Ok> scan();
-  /// All kernels that the scanned images define for this compute capability; mangled.
-  std::set<std::string> kernels(int cc_major, int cc_minor) const;
 
  private:
   pid_t pid_;

@@ -355,7 +355,7 @@ Result<std::optional<int>> Target::tick() {
 Result<Ok> Target::drain_printk() {
   for (size_t i = 0; i < file_->maps().size(); i++) {
     if (file_->maps()[i].shape.type != map::Type::ringbuf) continue;
-    TRY(auto snapshot, file_->read());
+    TRY(auto snapshot, file_->read_one(i));
     uint64_t &tail = printk_tails_[i];
     TRY(auto batch, map::read_printk(snapshot.maps, i, tail));
     for (const auto &line : batch.lines) {
