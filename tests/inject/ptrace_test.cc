@@ -103,6 +103,26 @@ TEST(Inject, FirstLoadIntoManyProcesses) {
   }
 }
 
+// At any moment of its start-up (ld.so, the driver's constructors, the first threads) a process is
+// either refused as one that does not use CUDA yet, or attached to; and it always lives on.
+TEST(Inject, WhileTheProcessStarts) {
+  std::mt19937 random(4711);
+  int refused = 0;
+  for (int round = 0; round < 60; ++round) {
+    Victim victim(all_kinds(), Victim::Wait::not_at_all);
+    ::usleep(static_cast<useconds_t>(random() % 4000));
+    auto injected = inject_agent(victim.pid(), std::string(EGPU_STAND_IN_AGENT), "/tmp/some.sock");
+    for (; !injected; ++refused) {
+      ASSERT_THAT(injected.error().message, HasSubstr("does not use CUDA"));
+      injected = inject_agent(victim.pid(), std::string(EGPU_STAND_IN_AGENT), "/tmp/some.sock");
+    }
+    ASSERT_TRUE(victim.is_well()) << "round " << round;
+    EXPECT_EQ(victim.shared().attaches, 1u);
+  }
+  std::printf("refused %d times before libcuda was mapped\n", refused);
+  EXPECT_GT(refused, 0);
+}
+
 // A sleep that is borrowed from lasts as long as it was asked to, not anew.
 TEST(Inject, SleepKeepsItsRemainingTime) {
   Victim victim({"long_sleep"});

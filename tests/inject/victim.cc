@@ -254,6 +254,7 @@ int main(int argc, char **argv) {
   victim_shared =
       static_cast<Shared *>(mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
   if (victim_shared == MAP_FAILED) return 3;
+  __atomic_store_n(&victim_shared->started, 1, __ATOMIC_SEQ_CST);
   cuLaunchKernel(1, 2, 3, 4, 5, 6, 7);
   for (int i = argc - 1; i >= 2; --i)
     for (intptr_t kind = 0; kind < kKinds; ++kind) {

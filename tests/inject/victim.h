@@ -21,6 +21,7 @@ constexpr const char *kKindNames[kKinds] = {"poll",   "sleep", "epoll",   "condi
                                             "launch", "read",  "sigwait", "handler",   "long_sleep"};
 
 struct Shared {
+  uint32_t started;           // main has mapped this
   uint64_t progress[kKinds];  // rounds done
   uint64_t hooked_launches, agent_threads, attaches;
   uint64_t launch_address, trampoline, replacement;

@@ -16,29 +16,29 @@
 
 class Victim {
  public:
-  explicit Victim(std::vector<std::string> kinds) : kinds_(std::move(kinds)) {
-    char name[] = "/tmp/egpu-victim-XXXXXX";
-    int fd = ::mkstemp(name);
+  enum class Wait { until_at_work, not_at_all };
+  explicit Victim(std::vector<std::string> kinds, Wait wait = Wait::until_at_work)
+      : kinds_(std::move(kinds)) {
+    int fd = ::mkstemp(name_);
     EXPECT_EQ(::ftruncate(fd, sizeof(Shared)), 0);
     shared_ =
         static_cast<Shared *>(::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
     ::close(fd);
     pid_ = ::fork();
     if (pid_ == 0) {
-      std::vector<char *> arguments = {const_cast<char *>(EGPU_VICTIM), name};
+      std::vector<char *> arguments = {const_cast<char *>(EGPU_VICTIM), name_};
       for (auto &kind : kinds_) arguments.push_back(kind.data());
       arguments.push_back(nullptr);
       ::execv(EGPU_VICTIM, arguments.data());
       ::_exit(127);
     }
-    // Until all threads do what they do; poll never makes progress.
-    for (int i = 0; i < 5000 && !(is_at_work() && has_driver()); ++i) ::usleep(1000);
-    ::unlink(name);
+    for (int i = 0; wait == Wait::until_at_work && i < 5000 && !is_at_work(); ++i) ::usleep(1000);
   }
   ~Victim() {
     ::kill(pid_, SIGKILL);
     ::waitpid(pid_, nullptr, 0);
     ::munmap(shared_, sizeof(Shared));
+    ::unlink(name_);
   }
 
   pid_t pid() const { return pid_; }
@@ -76,16 +76,15 @@ class Victim {
       if (name == kKindNames[i]) return static_cast<Kind>(i);
     return kKinds;
   }
+  // All threads do what they do; poll never makes progress.
   bool is_at_work() const {
+    if (__atomic_load_n(&shared_->started, __ATOMIC_SEQ_CST) == 0) return false;
     for (auto &name : kinds_)
       if (kind_of(name) != kPoll && progress(kind_of(name)) == 0) return false;
     return true;
   }
-  bool has_driver() const {
-    std::string command = "grep -q libcuda /proc/" + std::to_string(pid_) + "/maps";
-    return std::system(command.c_str()) == 0;
-  }
 
+  char name_[26] = "/tmp/egpu-victim-XXXXXX";
   std::vector<std::string> kinds_;
   pid_t pid_;
   Shared *shared_;

@@ -1,8 +1,10 @@
+#include "tools/common/app.h"
+
 #include <cstdio>
 #include <cstring>
 
 #include "egpu/near_name.h"
-#include "tools/common/cli.h"
+#include "tools/common/files.h"
 
 namespace egpu::cli {
 namespace {
@@ -55,6 +57,12 @@ std::optional<int> App::parse_or_status(int argc, char **argv, int usage_status)
   }
   if (auto done = finish_stdout(); !done) return error(done.error().message), kFailed;
   return kOk;
+}
+
+Result<std::pair<std::string, std::string>> split_setting(const std::string &text) {
+  size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0) return Error{"-s: not NAME=VALUE: '" + text + "'"};
+  return std::pair{text.substr(0, equals), text.substr(equals + 1)};
 }
 
 }  // namespace egpu::cli

@@ -1,3 +1,5 @@
+#include "tools/common/files.h"
+
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -5,8 +7,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-
-#include "tools/common/cli.h"
 
 namespace egpu::cli {
 namespace {
@@ -85,12 +85,6 @@ Result<Ok> finish_stdout() {
   bool failed = std::fflush(stdout) != 0 || std::ferror(stdout);
   if (failed) return Error{std::string("stdout: ") + std::strerror(errno ? errno : EIO)};
   return Ok{};
-}
-
-Result<std::pair<std::string, std::string>> split_setting(const std::string &text) {
-  size_t equals = text.find('=');
-  if (equals == std::string::npos || equals == 0) return Error{"-s: not NAME=VALUE: '" + text + "'"};
-  return std::pair{text.substr(0, equals), text.substr(equals + 1)};
 }
 
 }  // namespace egpu::cli

@@ -1,9 +1,9 @@
+#include "tools/common/messages.h"
+
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
-
-#include "tools/common/cli.h"
 
 namespace egpu::cli {
 namespace {

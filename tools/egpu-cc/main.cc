@@ -4,8 +4,9 @@
 #include <cstdio>
 
 #include "egpu/bpf2ptx.h"
+#include "tools/common/app.h"
 #include "tools/common/clang.h"
-#include "tools/common/cli.h"
+#include "tools/common/files.h"
 #include "tools/egpu-cc/report.h"
 
 namespace {

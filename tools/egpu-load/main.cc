@@ -2,7 +2,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-#include "tools/common/cli.h"
+#include "tools/common/messages.h"
 #include "tools/egpu-load/launch.h"
 #include "tools/egpu-load/list.h"
 #include "tools/egpu-load/options.h"
@@ -42,7 +42,8 @@ Result<Ok> check_missing(const Shared &shared) {
     auto matched = some_match(launched, {probes[i]});
     if (!matched) return std::move(matched).error();
   }
-  if (!shared.outcomes.any_probed()) return Error{shared.object.name + ": none of the launched kernels was probed"};
+  if (!shared.outcomes.any_probed())
+    return Error{shared.object.name + ": none of the launched kernels was probed"};
   return Ok{};
 }
 

@@ -5,7 +5,7 @@
 #include <charconv>
 #include <set>
 
-#include "tools/common/cli.h"
+#include "tools/common/app.h"
 
 namespace egpu::load {
 namespace {

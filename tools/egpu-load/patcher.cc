@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "tools/common/cli.h"
+#include "tools/common/files.h"
 
 namespace egpu::load {
 

@@ -6,7 +6,8 @@
 #include <filesystem>
 
 #include "tools/common/clang.h"
-#include "tools/common/cli.h"
+#include "tools/common/files.h"
+#include "tools/common/messages.h"
 
 namespace egpu::load {
 namespace {

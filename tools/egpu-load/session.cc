@@ -10,7 +10,6 @@
 #include <cstring>
 
 #include "lib/loader/session/runtime_dir.h"
-#include "tools/common/cli.h"
 #include "tools/egpu-load/clock.h"
 #include "tools/egpu-load/launch.h"
 #include "tools/egpu-load/list.h"

@@ -1,6 +1,6 @@
 #include "tools/egpu-load/shared.h"
 
-#include "tools/common/cli.h"
+#include "tools/common/messages.h"
 
 namespace egpu::load {
 

@@ -1,5 +1,5 @@
 #include "lib/loader/map/layout.h"
-#include "tools/common/cli.h"
+#include "tools/common/messages.h"
 #include "tools/egpu-map/commands.h"
 #include "tools/egpu-map/key.h"
 

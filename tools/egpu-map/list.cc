@@ -2,7 +2,7 @@
 
 #include "lib/loader/map/layout.h"
 #include "lib/loader/map/merge.h"
-#include "tools/common/cli.h"
+#include "tools/common/messages.h"
 #include "tools/egpu-map/commands.h"
 #include "tools/print/table.h"
 

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "egpu/near_name.h"
-#include "tools/common/cli.h"
+#include "tools/common/app.h"
 #include "tools/egpu-map/commands.h"
 
 namespace {

@@ -7,7 +7,7 @@
 #include <map>
 #include <set>
 
-#include "tools/common/cli.h"
+#include "tools/common/messages.h"
 #include "tools/egpu-map/commands.h"
 #include "tools/print/histogram.h"
 

@@ -15,7 +15,7 @@
 #include "lib/loader/session/channel.h"
 #include "lib/loader/session/control.h"
 #include "lib/loader/session/runtime_dir.h"
-#include "tools/common/cli.h"
+#include "tools/common/messages.h"
 
 namespace egpu::map_tool {
 namespace {

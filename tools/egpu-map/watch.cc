@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "lib/loader/map/layout.h"
-#include "tools/common/cli.h"
+#include "tools/common/messages.h"
 #include "tools/egpu-map/commands.h"
 #include "tools/egpu-map/delta.h"
 

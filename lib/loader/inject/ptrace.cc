@@ -11,6 +11,8 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <memory>
+#include <optional>
 
 #include "lib/loader/inject/borrowed.h"
 #include "lib/loader/inject/symbols.h"
@@ -20,6 +22,7 @@ namespace egpu::inject {
 namespace {
 
 constexpr auto kSafePointLimit = std::chrono::seconds(10);
+constexpr auto kStartUpLimit = std::chrono::seconds(1);  // for libc to be mapped
 constexpr auto kStopLimit = std::chrono::seconds(2);
 constexpr auto kStrictLimit = std::chrono::milliseconds(200);  // then stale words on stacks are forgiven
 constexpr useconds_t kRoundPauseUs = 5000;
@@ -45,29 +48,65 @@ Result<Functions> find_functions(const Memory &memory, const TargetFacts &facts)
     fill(f.errno_location, "__errno_location");
   }
   if (f.dlopen == 0 || f.dlsym == 0 || f.dlerror == 0 || f.errno_location == 0)
-    return Error{"its libc has no dlopen that we can find"};
+    return Error{"process " + std::to_string(facts.pid) + ": its libc has no dlopen that we can find"};
   return f;
 }
 
-// The first thread, best first, that stops at a safe point.
-Result<Tracee> stop_at_safe_point(const TargetFacts &facts, const SafePoints &points) {
-  auto begin = Clock::now();
-  while (Clock::now() - begin < kSafePointLimit) {
-    bool strict = Clock::now() - begin < kStrictLimit;
-    for (const Candidate &candidate : candidates(facts.pid)) {
-      int error = 0;
-      auto thread = Tracee::seize(candidate.tid, &error);
-      if (!thread && error == EPERM) return Error{refused_by_kernel(facts.pid)};
-      if (!thread) continue;  // it has just ended
-      if (thread->stop(Clock::now() + kStopLimit) != Stopped::interrupted) continue;
-      auto registers = thread->registers();
-      if (registers && points.is_safe(*registers, strict || candidate.wait == Wait::none))
-        return std::move(*thread);
-      keep_system_call(*thread);
-    }
-    ::usleep(kRoundPauseUs);
+// The process as it is at one moment. A process that starts up goes on to map libraries, so a look
+// is good for one round only.
+struct Look {
+  Memory memory;
+  TargetFacts facts;
+  Functions functions{};
+  std::optional<SafePoints> points;
+};
+
+Result<std::unique_ptr<Look>> look_at(pid_t pid) {
+  TRY(TargetFacts facts, check_attachable(pid));
+  TRY(Memory memory, Memory::open(pid, true));
+  auto look = std::make_unique<Look>(Look{std::move(memory), std::move(facts), {}, {}});
+  TRY(look->points, SafePoints::open(look->memory, look->facts));
+  TRY(look->functions, find_functions(look->memory, look->facts));
+  return look;
+}
+
+// The first thread, best first, that stops at a safe point; nothing if none does now.
+Result<std::optional<Tracee>> stop_one(const Look &look, bool strict) {
+  for (const Candidate &candidate : candidates(look.facts.pid)) {
+    int error = 0;
+    auto thread = Tracee::seize(candidate.tid, &error);
+    if (!thread && error == EPERM) return Error{refused_by_kernel(look.facts.pid)};
+    if (!thread) continue;  // it has just ended
+    if (thread->stop(Clock::now() + kStopLimit) != Stopped::interrupted) continue;
+    auto registers = thread->registers();
+    if (registers && look.points->is_safe(*registers, strict || candidate.wait == Wait::none))
+      return std::optional(std::move(*thread));
+    keep_system_call(*thread);
   }
-  return Error{"no thread came to a point where the agent can be loaded; try again"};
+  return std::optional<Tracee>();
+}
+
+struct Stop {
+  std::unique_ptr<Look> look;
+  Tracee thread;
+};
+
+Result<Stop> stop_at_safe_point(pid_t pid) {
+  for (auto begin = Clock::now();; ::usleep(kRoundPauseUs)) {
+    auto waited = Clock::now() - begin;
+    auto look = look_at(pid);
+    // ld.so maps libcuda before libc, if the program is linked with both.
+    if (!look && waited > kStartUpLimit) return std::move(look).error();
+    if (!look) {
+      TRY([[maybe_unused]] auto still_there, check_attachable(pid));
+      continue;
+    }
+    TRY(auto thread, stop_one(**look, waited < kStrictLimit));
+    if (thread) return Stop{std::move(*look), std::move(*thread)};
+    if (waited > kSafePointLimit)
+      return Error{"process " + std::to_string(pid) +
+                   ": no thread came to a point where the agent can be loaded; try again"};
+  }
 }
 
 Result<Ok> fill_memfd(pid_t pid, uint64_t fd, std::span<const uint8_t> bytes) {
@@ -139,24 +178,19 @@ Result<Ok> run_agent(Borrowed &thread, const Memory &memory, const Functions &f,
 
 Result<Injection> inject_agent(pid_t pid, std::span<const uint8_t> agent, const std::string &socket_path,
                                std::chrono::milliseconds call_limit) {
-  TRY(TargetFacts facts, check_attachable(pid));
   std::string object = "process " + std::to_string(pid);
-  TRY(Memory memory, Memory::open(pid, true));
-  TRY(SafePoints points, SafePoints::open(memory, facts));
-  auto functions = find_functions(memory, facts);
-  if (!functions) return std::move(functions).error().in(object);
-  auto thread = stop_at_safe_point(facts, points);
-  if (!thread) return std::move(thread).error().in(object);
+  TRY(Stop stop, stop_at_safe_point(pid));
+  const auto &[memory, facts, functions, points] = *stop.look;
   auto begin = Clock::now();
-  auto borrowed = Borrowed::borrow(*thread, memory, points);
+  auto borrowed = Borrowed::borrow(stop.thread, memory, *points);
   if (!borrowed) return std::move(borrowed).error().in(object);
-  auto ran = run_agent(*borrowed, memory, *functions, facts, agent, socket_path, begin + call_limit);
+  auto ran = run_agent(*borrowed, memory, functions, facts, agent, socket_path, begin + call_limit);
   auto given_back = borrowed->give_back();
-  thread->detach();
+  stop.thread.detach();
   if (!ran) return std::move(ran).error().in(object);
   if (!given_back) return std::move(given_back).error().in(object);
   auto us = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - begin).count();
-  return Injection{thread->tid(), facts.agent != 0, static_cast<uint64_t>(us)};
+  return Injection{stop.thread.tid(), facts.agent != 0, static_cast<uint64_t>(us)};
 }
 
 Result<Injection> inject_agent(pid_t pid, const std::string &agent_path, const std::string &socket_path,
