@@ -38,7 +38,7 @@ show egpu-load "$work/kcount.bpf.o" -- "$examples/vecadd"
 say "3. Attach to a program that is running, read its maps from another shell, detach"
 "$examples/vecadd_loop" --seconds 60 >"$work/loop.txt" &
 loop=$!
-sleep 1
+until grep -q ready "$work/loop.txt" || ! kill -0 "$loop"; do sleep 0.1; done
 printf '$ egpu-load --pid %s blockdur.bpf.o &\n' "$loop"
 egpu-load --pid "$loop" "$work/blockdur.bpf.o" >"$work/maps.txt" &
 load=$!

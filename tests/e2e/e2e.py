@@ -288,9 +288,8 @@ def status_passes(bench):
 
 def start_loop(bench, *options):
     child = bench.start(bench.example("vecadd_loop", "--seconds", "120", *options))
-    time.sleep(1.0)
-    if child.poll() is not None:
-        raise Failure(f"vecadd_loop ended early: {child.stdout.read()}{child.stderr.read()}")
+    if not child.stdout.readline().startswith("ready"):
+        raise Failure(f"vecadd_loop ended early: {child.communicate()}")
     return child
 
 
@@ -320,6 +319,21 @@ def attach_once(bench):
     if not bench.sim and worst_ms > STALL_LIMIT_MS:
         raise Failure(f"the longest launch to launch was {worst_ms} ms, the limit is {STALL_LIMIT_MS} ms")
     return f"{counted} of {launches} launches, longest launch to launch {worst_ms} ms"
+
+
+def attach_starting(bench):
+    """--pid at any moment of the target's start: attached to or refused, and it goes on"""
+    refusals = 0
+    for k in range(6):
+        child = bench.start(bench.example("vecadd_loop", "--seconds", "120"))
+        time.sleep(0.02 * k * (1 if bench.sim else 10))
+        done = bench.run([bench.tool("egpu-load"), "-d", "2", "--pid", str(child.pid), bench.probe("kcount")])
+        if done.returncode != 0:
+            refusals += 1
+            expect("the refusal", "does not use CUDA" in done.stderr or done.stderr, True)
+            child.stdout.readline()
+        end_loop(child)
+    return f"6 starts, refused {refusals} times"
 
 
 def attach_interrupt(bench):
@@ -534,7 +548,7 @@ def list_kernels(bench):
 
 CASES = {f.__name__: f for f in (
     kcount_vecadd, kcount_graph, launch_forms, blockdur_vecadd, smload_sums, scopes, cookies, memheat_exact, diverge_branches,
-    args_printk, same_results, launchlat_counts, status_passes, attach_once, attach_interrupt, attach_live_reads, attach_many,
+    args_printk, same_results, launchlat_counts, status_passes, attach_once, attach_starting, attach_interrupt, attach_live_reads, attach_many,
     attach_killed, attach_target_exits, attach_target_killed, errors, no_match, map_not_found, not_ours, sass_only, list_kernels)}
 
 
