@@ -1,10 +1,10 @@
 // CUB and Thrust, as the toolkit ships them.
-#include <cub/cub.cuh>
 #include <thrust/device_vector.h>
 #include <thrust/functional.h>
 #include <thrust/transform_reduce.h>
 
 #include <algorithm>
+#include <cub/cub.cuh>
 #include <numeric>
 
 #include "check.h"
@@ -32,6 +32,7 @@ int main() {
   std::vector<int> expected(n);
   std::partial_sum(in.begin(), in.end(), expected.begin());
   CHECK(sorted.read() == expected);
+  record(sorted.read());
 
   CUDA(cub::DeviceRadixSort::SortKeys(nullptr, bytes, din.data, sorted.data, n));
   DeviceArray<char> sort_space(bytes);
@@ -39,10 +40,12 @@ int main() {
   expected = in;
   std::sort(expected.begin(), expected.end());
   CHECK(sorted.read() == expected);
+  record(sorted.read());
 
   const thrust::device_vector<int> values(in.begin(), in.end());
   long long squares = 0;
   for (int value : in) squares += static_cast<long long>(value) * value;
-  CHECK(thrust::transform_reduce(values.begin(), values.end(), Square{}, 0ll, thrust::plus<long long>{}) == squares);
+  CHECK(thrust::transform_reduce(values.begin(), values.end(), Square{}, 0ll, thrust::plus<long long>{}) ==
+        squares);
   return verdict();
 }

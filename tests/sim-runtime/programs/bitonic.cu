@@ -18,8 +18,10 @@ int main() {
   for (unsigned &value : values) value = random.next();
   DeviceArray<unsigned> sorted(values);
   for (unsigned run = 2; run <= n; run *= 2)
-    for (unsigned distance = run / 2; distance; distance /= 2) step<<<n / 128, 128>>>(sorted.data, distance, run);
+    for (unsigned distance = run / 2; distance; distance /= 2)
+      step<<<n / 128, 128>>>(sorted.data, distance, run);
   std::sort(values.begin(), values.end());
   CHECK(sorted.read() == values);
+  record(sorted.read());
   return verdict();
 }

@@ -1,7 +1,9 @@
 // Graphs: captured from two streams, built by hand, replayed and updated.
 #include "check.h"
 
-__global__ void multiply_add(int *x, int factor, int term) { x[threadIdx.x] = x[threadIdx.x] * factor + term; }
+__global__ void multiply_add(int *x, int factor, int term) {
+  x[threadIdx.x] = x[threadIdx.x] * factor + term;
+}
 
 void count_call(void *counter) { ++*static_cast<int *>(counter); }
 
@@ -42,6 +44,7 @@ void captured() {
   }
   CUDA(cudaStreamSynchronize(stream));
   for (int value : host) CHECK(value == expected);
+  record(host);
   CHECK(calls == 7);
   CUDA(cudaGraphExecDestroy(instance));
   CUDA(cudaGraphDestroy(graph));
@@ -94,6 +97,7 @@ void by_hand() {
   CUDA(cudaGraphLaunch(instance, nullptr));
   CUDA(cudaStreamSynchronize(nullptr));
   for (int value : host) CHECK(value == 13);
+  record(host);
   CHECK(calls == 2);
   CUDA(cudaGraphExecDestroy(instance));
   CUDA(cudaGraphDestroy(graph));

@@ -54,6 +54,8 @@ int main() {
   }
   CHECK(a.read() == values);
 
+  record(a.read());
+
   // More blocks than fit at once.
   CHECK(cudaLaunchCooperativeKernel(rounds, dim3(sms * blocks_per_sm + 1), dim3(64), arguments, 0, nullptr) ==
         cudaErrorCooperativeLaunchTooLarge);

@@ -23,7 +23,8 @@ int main() {
 
   cudaPointerAttributes attributes;
   CUDA(cudaPointerGetAttributes(&attributes, device + 3));
-  CHECK(attributes.type == cudaMemoryTypeDevice && attributes.devicePointer == device + 3 && attributes.device == 0);
+  CHECK(attributes.type == cudaMemoryTypeDevice && attributes.devicePointer == device + 3 &&
+        attributes.device == 0);
   CUDA(cudaPointerGetAttributes(&attributes, managed));
   CHECK(attributes.type == cudaMemoryTypeManaged && attributes.hostPointer == managed);
   CUDA(cudaPointerGetAttributes(&attributes, pinned));
@@ -80,7 +81,8 @@ int main() {
   CHECK(properties.multiProcessorCount == value && properties.warpSize == 32 && properties.major >= 7);
   CHECK(properties.totalGlobalMem == total_bytes && std::strlen(properties.name) > 0);
   CHECK(properties.maxThreadsPerBlock == 1024 && properties.sharedMemPerBlock == 48 * 1024);
-  CHECK(properties.sharedMemPerBlockOptin > properties.sharedMemPerBlock && properties.maxGridSize[1] == 65535);
+  CHECK(properties.sharedMemPerBlockOptin > properties.sharedMemPerBlock &&
+        properties.maxGridSize[1] == 65535);
   cudaFuncAttributes function;
   CUDA(cudaFuncGetAttributes(&function, increment));
   CHECK(function.maxThreadsPerBlock == 1024 && function.sharedSizeBytes == 0 && function.ptxVersion > 0);

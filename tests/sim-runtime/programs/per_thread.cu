@@ -12,6 +12,10 @@ __global__ void raise(volatile int *flag) { *flag = 1; }
 int main() {
   int *flag;
   CUDA(cudaMallocManaged(&flag, 4));
+  // Nothing can be loaded while a kernel spins: launch both once before.
+  raise<<<1, 1>>>(flag);
+  wait_for<<<1, 1>>>(flag);
+  CUDA(cudaDeviceSynchronize());
   *flag = 0;
   // On one common default stream this would never end.
   std::thread waiter([&] {

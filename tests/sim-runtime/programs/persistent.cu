@@ -27,14 +27,17 @@ int main() {
   CUDA(cudaGetLastError());
   CHECK(cudaStreamQuery(stream) == cudaErrorNotReady);
   cudaGetLastError();
+  std::vector<int> answers;
   for (int i = 1; i <= 20; ++i) {
     box->request = i;
     while (box->answer != i * i) {
     }
+    answers.push_back(static_cast<int>(box->answer));
   }
   box->stop = 1;
   CUDA(cudaStreamSynchronize(stream));
   CUDA(cudaStreamDestroy(stream));
   CUDA(cudaFreeHost(box));
+  record(answers);
   return verdict();
 }

@@ -38,5 +38,6 @@ int main() {
     CHECK(scanned[i] == expected);
     expected += in[i];
   }
+  record(scanned);
   return verdict();
 }

@@ -25,6 +25,7 @@ int main() {
     CUDA(cudaStreamSynchronize(stream));
     const std::vector<float> c = dc.read();
     for (int i = 0; i < n; ++i) CHECK(c[i] == a[i] + b[i]);
+    record(c);
   }
   CUDA(cudaEventRecord(end, stream));
   CUDA(cudaEventSynchronize(end));
