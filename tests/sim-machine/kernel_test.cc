@@ -235,18 +235,13 @@ extern "C" __global__ void tiles(int *out) {
 extern "C" __global__ void small(float *a, short s, char c, double d, Pair p, int n) { a[0] = s + c + d + p.a[1] + p.d + n; }
 )";
 
-class Kernel : public testing::TestWithParam<std::tuple<const char *, uint64_t>> {
+class Kernel : public testing::TestWithParam<std::tuple<std::string, uint64_t>> {
  protected:
-  static std::string &ptx(const std::string &arch) {
-    static std::map<std::string, std::string> compiled;
-    auto [at, added] = compiled.try_emplace(arch);
-    if (added) at->second = compile(kSource, arch);
-    return at->second;
-  }
   void SetUp() override {
     if (nvcc_path().empty()) GTEST_SKIP() << "nvcc is not installed";
-    ASSERT_FALSE(ptx(std::get<0>(GetParam())).empty());
-    module = load_or_fail(*machine, ptx(std::get<0>(GetParam())));
+    std::string ptx = compile_once(kSource, std::get<0>(GetParam()));
+    ASSERT_FALSE(ptx.empty());
+    module = load_or_fail(*machine, ptx);
     ASSERT_TRUE(module);
   }
   void run(const std::string &kernel, std::array<uint32_t, 3> grid, std::array<uint32_t, 3> block,

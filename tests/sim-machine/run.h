@@ -3,7 +3,9 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <string>
 #include <vector>
@@ -112,6 +114,20 @@ inline std::string compile(const std::string &source, const std::string &arch,
   }
   std::string clean = "rm -r " + dir;
   if (std::system(clean.c_str()) != 0) return "";
+  return ptx;
+}
+
+// The same, kept in the build folder: ctest runs each case in a process of its own, and nvcc takes
+// seconds to start.
+inline std::string compile_once(const std::string &source, const std::string &arch) {
+  auto key =
+      std::hash<std::string>{}(source + arch + std::to_string(std::filesystem::file_size(nvcc_path())));
+  std::string path = EGPU_BINARY_DIR "/nvcc-" + std::to_string(key) + ".ptx";
+  if (std::ifstream in(path); in) return {std::istreambuf_iterator<char>(in), {}};
+  std::string ptx = compile(source, arch), temporary = path + std::to_string(getpid());
+  if (ptx.empty()) return "";
+  std::ofstream(temporary) << ptx;
+  std::filesystem::rename(temporary, path);
   return ptx;
 }
 

@@ -116,4 +116,12 @@ Result<Ok> Images::scan() {
   return Ok{};
 }
 
+std::set<std::string> Images::scanned_kernels() const {
+  std::set<std::string> names;
+  for (const fatbin::Container &container : scanned_)
+    for (const fatbin::PtxImage &image : container.ptx)
+      for (auto &name : entry_names(image.text)) names.insert(std::move(name));
+  return names;
+}
+
 }  // namespace egpu::load

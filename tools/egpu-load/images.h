@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,8 @@ class Images {
 
   /// Scans the process if that was not done in the last second, so that find() knows its images.
   Result<Ok> scan();
+  /// Mangled names of all kernels that the scanned images define.
+  std::set<std::string> scanned_kernels() const;
 
  private:
   pid_t pid_;

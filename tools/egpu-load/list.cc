@@ -103,14 +103,6 @@ void print_sites(const ptx::KernelPlan &kernel, const std::vector<ptx::Probe> &p
 
 }  // namespace
 
-Result<std::set<std::string>> kernels_of_process(pid_t pid) {
-  TRY(auto containers, fatbin::images_of_process(pid));
-  std::set<std::string> names;
-  for (const auto &text : newest_texts(containers))
-    for (auto &name : entry_names(text)) names.insert(std::move(name));
-  return names;
-}
-
 Result<Ok> some_match(const std::set<std::string> &kernels, const std::vector<ptx::Probe> &probes) {
   std::vector<std::string> names(kernels.begin(), kernels.end());
   for (const auto &probe : probes)

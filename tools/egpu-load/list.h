@@ -13,9 +13,6 @@
 
 namespace egpu::load {
 
-/// Mangled names of all kernels with PTX in a process, or in COMMAND's executable.
-Result<std::set<std::string>> kernels_of_process(pid_t pid);
-
 /// Error: no kernel matches any of the probes; names near ones.
 Result<Ok> some_match(const std::set<std::string> &kernels, const std::vector<ptx::Probe> &probes);
 

@@ -61,32 +61,35 @@ Result<Ok> Session::start_command() {
 }
 
 Result<Ok> Session::attach() {
-  TRY([[maybe_unused]] auto matches, check_matches());
+  Images images(shared_.options.pid);
+  TRY([[maybe_unused]] auto matches, check_matches(images));
   shared_.verbose("process " + std::to_string(shared_.options.pid) + ": attaching");
   TRY(std::string how, attach_agent(shared_.options.pid, listener_->path()));
   shared_.verbose("process " + std::to_string(shared_.options.pid) + ": " + how);
   if (!session::wait_readable(listener_->fd(), static_cast<int>(kAgentWaitNs / 1'000'000)))
     return Error{"process " + std::to_string(shared_.options.pid) +
                  ": the agent was loaded but did not connect"};
-  accept_agent();
+  accept_agent(std::move(images));
   if (targets_.empty())
     return Error{"process " + std::to_string(shared_.options.pid) + ": the agent could not connect"};
   return Ok{};
 }
 
 // Before anything is touched: does any program match a kernel that the process has?
-Result<Ok> Session::check_matches() {
+Result<Ok> Session::check_matches(Images &images) const {
   if (!shared_.options.missing_is_error) return Ok{};
-  TRY(auto kernels, kernels_of_process(shared_.options.pid));
+  TRY([[maybe_unused]] auto scanned, images.scan());
+  auto kernels = images.scanned_kernels();
   // A process without any PTX may still compile some at run time (Triton): wait for it.
   if (kernels.empty()) return Ok{};
   return some_match(kernels, shared_.patcher.probes());
 }
 
-void Session::accept_agent() {
+void Session::accept_agent(std::optional<Images> images) {
   auto peer = listener_->accept();
   if (!peer) return shared_.warn("agent: " + peer.error().message);
-  targets_.push_back(std::make_unique<Target>(*std::move(peer), shared_));
+  if (!images) images.emplace(peer->pid);
+  targets_.push_back(std::make_unique<Target>(*std::move(peer), *std::move(images), shared_));
 }
 
 bool Session::finished() const {

@@ -35,11 +35,11 @@ class Session {
   Result<Ok> open_signals();
   Result<Ok> start_command();
   Result<Ok> attach();
-  Result<Ok> check_matches();
+  Result<Ok> check_matches(Images &images) const;
   Result<Ok> poll_once();
   void serve_ready(const std::vector<pollfd> &ready);
   void drop(Target &target, const Error &error);
-  void accept_agent();
+  void accept_agent(std::optional<Images> images = std::nullopt);
   void on_signal();
   void reap();
   bool finished() const;

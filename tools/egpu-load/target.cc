@@ -25,8 +25,8 @@ std::string process_command(pid_t pid);
 
 }  // namespace
 
-Target::Target(session::Peer peer, Shared &shared)
-    : shared_(shared), channel_(std::move(peer.channel)), pid_(peer.pid), images_(peer.pid) {}
+Target::Target(session::Peer peer, Images images, Shared &shared)
+    : shared_(shared), channel_(std::move(peer.channel)), pid_(peer.pid), images_(std::move(images)) {}
 
 std::optional<int> Target::control_fd() const {
   if (!control_) return std::nullopt;

@@ -22,7 +22,8 @@ namespace egpu::load {
 
 class Target {
  public:
-  Target(session::Peer peer, Shared &shared);
+  /// `images`: what is known of the process already.
+  Target(session::Peer peer, Images images, Shared &shared);
 
   pid_t pid() const { return pid_; }
   int agent_fd() const { return channel_.fd(); }
