@@ -108,7 +108,7 @@ TEST(Inject, FirstLoadIntoManyProcesses) {
 TEST(Inject, WhileTheProcessStarts) {
   std::mt19937 random(4711);
   int refused = 0;
-  for (int round = 0; round < 60; ++round) {
+  for (int round = 0; round < 30; ++round) {
     Victim victim(all_kinds(), Victim::Wait::not_at_all);
     ::usleep(static_cast<useconds_t>(random() % 4000));
     auto injected = inject_agent(victim.pid(), std::string(EGPU_STAND_IN_AGENT), "/tmp/some.sock");
