@@ -47,15 +47,15 @@ $L__BB0_2:
 	st.global.u32 [egpu_map_0+16], egpu_active_mask;
 )";
 
-struct TemporaryFile {
-  explicit TemporaryFile(const std::string &suffix) {
-    path = testing::TempDir() + "egpu_ptx_XXXXXX" + suffix;
-    int fd = mkstemps(path.data(), static_cast<int>(suffix.size()));
-    if (fd >= 0) close(fd);
-  }
-  ~TemporaryFile() { std::remove(path.c_str()); }
-  std::string path;
-};
+}  // namespace
+
+TemporaryFile::TemporaryFile(const std::string &suffix) {
+  path = testing::TempDir() + "egpu_ptx_XXXXXX" + suffix;
+  int fd = mkstemps(path.data(), static_cast<int>(suffix.size()));
+  if (fd >= 0) close(fd);
+}
+
+TemporaryFile::~TemporaryFile() { std::remove(path.c_str()); }
 
 std::string output_of(const std::string &command, int *status) {
   std::string out;
@@ -66,8 +66,6 @@ std::string output_of(const std::string &command, int *status) {
   *status = pclose(pipe);
   return out;
 }
-
-}  // namespace
 
 Event event(const std::string &text) {
   Event e;

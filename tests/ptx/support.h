@@ -35,4 +35,16 @@ std::string assemble(const std::string &text, std::string *report = nullptr);
 
 std::string read_file(const std::string &path);
 
+/// An empty file that is removed at the end of the scope.
+struct TemporaryFile {
+  explicit TemporaryFile(const std::string &suffix);
+  ~TemporaryFile();
+  TemporaryFile(const TemporaryFile &) = delete;
+  TemporaryFile &operator=(const TemporaryFile &) = delete;
+  std::string path;
+};
+
+/// stdout and stderr of a shell command; its wait status.
+std::string output_of(const std::string &command, int *status);
+
 }  // namespace egpu::ptx::test
