@@ -30,6 +30,7 @@ Status status_of(Fault::Kind kind) {
       return kNotSupported;
     case Fault::trap:
     case Fault::deadlock:
+    case Fault::uninitialized_shared:
       return kLaunchFailed;
   }
   return kLaunchFailed;

@@ -128,7 +128,7 @@ bool run_block(Exec &x, Block &block, uint64_t steps) {
   x.shared = reinterpret_cast<uint8_t *>(block.shared.data());
   x.shared_bytes = block.shared_bytes;
   x.local_stride = block.grid->local_stride;
-  x.traced = block.grid->launch->trace != nullptr;
+  x.traced = block.grid->trace != nullptr;
   uint64_t seed = block.grid->config->seed, end = x.warp_steps + steps;
   size_t count = block.warps.size();
   while (!block.finished() && x.warp_steps < end && !block.grid->stopped.load(std::memory_order_relaxed)) {

@@ -159,6 +159,7 @@ struct Grid {
   const Function *function = nullptr;
   const DeviceConfig *config = nullptr;
   Memory *memory = nullptr;
+  Trace *trace = nullptr;
   uint64_t id = 0;
   std::vector<uint64_t> parameters;  // as 8-byte words
   uint32_t parameter_bytes = 0;

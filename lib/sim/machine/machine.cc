@@ -143,6 +143,7 @@ class SimulatedMachine : public Machine {
       return Error{launch.kernel + ": too much shared memory"};
     grid.config = &config_;
     grid.memory = memory_.get();
+    grid.trace = launch.trace ? launch.trace : config_.trace.get();
     grid.id = ++next_grid_;
     grid.parameters.assign((launch.parameters.size() + 7) / 8 + 1, 0);
     std::memcpy(grid.parameters.data(), launch.parameters.data(), launch.parameters.size());

@@ -18,12 +18,16 @@
 
 namespace egpu::sim {
 
+class Trace;
+
 struct DeviceConfig {
   int compute_major = 9, compute_minor = 0;
   uint32_t sm_count = 4;      // blocks are spread over them; %smid, %nsmid
   uint32_t host_threads = 0;  // that execute blocks; 0: as many as there are cores
   uint64_t seed = 0;          // varies the interleaving of warps and blocks
   uint32_t max_shared_bytes = 227 * 1024;
+  bool check_shared = false;     // a read of shared memory that no thread wrote is a fault
+  std::shared_ptr<Trace> trace;  // of launches that have none of their own
 };
 
 // Allocations of device memory: base -> size, for bounds checks and pointer queries.
@@ -64,6 +68,7 @@ struct KernelInfo {
   uint32_t parameter_bytes = 0;
   uint32_t static_shared_bytes = 0, local_bytes = 0, register_count = 0;
   uint32_t max_threads_per_block = 1024;
+  std::array<uint32_t, 3> cluster{0, 0, 0};  // .reqnctapercluster; zeros: not given
 };
 
 struct GlobalInfo {
@@ -95,6 +100,8 @@ class Trace {
   virtual ~Trace() = default;
   virtual void step(const TraceStep &step) = 0;
 };
+/// Writes a line per step to `path` (docs/simulator.md, "Trace"). Error: "PATH: No such file or directory".
+Result<std::shared_ptr<Trace>> open_trace_file(const std::string &path);
 
 struct Launch {
   std::shared_ptr<const Module> module;
@@ -103,6 +110,7 @@ struct Launch {
   uint32_t dynamic_shared_bytes = 0;
   std::vector<uint8_t> parameters;  // packed as KernelInfo::parameters says
   bool cooperative = false;
+  std::array<uint32_t, 3> cluster{0, 0, 0};  // blocks that share a cluster; zeros: as the kernel says
   Trace *trace = nullptr;
 };
 
@@ -115,6 +123,7 @@ struct Fault {
     assertion,
     trap,
     deadlock,
+    uninitialized_shared,
     not_simulated
   } kind;
   std::string message;  // "kernel k, block (0,0,0), thread (3,0,0), ptx:41: ld.global.f32 of 4 bytes at 0x10:

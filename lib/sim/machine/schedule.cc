@@ -103,7 +103,7 @@ void trace_step(Exec &x, const Op &op, uint32_t pc, uint32_t mask) {
                  x.trace_has_addresses ? x.trace_addresses : nullptr,
                  site.text.data(),
                  static_cast<uint32_t>(site.text.size())};
-  x.grid->launch->trace->step(step);
+  x.grid->trace->step(step);
 }
 
 // The inner loop. Returns the steps made.
