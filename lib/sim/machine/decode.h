@@ -108,6 +108,7 @@ class Decoder {
   void slct();
   void move();
   void convert();
+  void convert_packed();
   void cvta();
   void isspacep();
   void load();  // decode_memory.cc

@@ -143,8 +143,7 @@ void Decoder::store() {
 
 void Decoder::atomic() {
   bool returns = insn_->words[0] == "atom";
-  if (types_.empty() || vector_of(*insn_) > 1 || types_.back() == Type::b128 || has("async"))
-    return not_simulated();
+  if (types_.empty() || types_.back() == Type::b128 || has("async")) return not_simulated();
   Type type = types_.back();
   std::string what;
   for (std::string_view word : {"add", "and", "or", "xor", "exch", "cas", "min", "max", "inc", "dec"})
@@ -152,19 +151,29 @@ void Decoder::atomic() {
   size_t at = returns ? 1 : 0;
   Address target = address(operand(at), space_of(*insn_));
   if (target.kind != Address::lanes) return not_simulated();
-  uint32_t b = source(at + 1, type), c = what == "cas" ? source(at + 2, type) : kNone;
-  uint32_t d = returns ? (operand(0).name == "_" ? kNone : destination(0, type)) : kNone;
   std::string suffix(type_row(type).name);
   if (!is_float(type) && what != "min" && what != "max") suffix = "b" + std::to_string(8 * size_of(type));
-  Op &op = emit("atom." + what + "." + suffix);
-  op.d = d;
-  op.a = target.ref;
-  op.b = b;
-  op.c = c;
-  op.imm = target.offset;
-  op.x = static_cast<uint8_t>(target.space);
-  if (target.narrow) op.flags |= kAddress32;
-  if (may_spin(*insn_)) op.flags |= kSpins;
+  auto element = [&](const Operand *d_operand, const Operand &b_operand, uint8_t index) {
+    uint32_t b = source(b_operand, type), c = what == "cas" ? source(at + 2, type) : kNone;
+    uint32_t d = d_operand && d_operand->name != "_" ? destination(*d_operand, type) : kNone;
+    Op &op = emit("atom." + what + "." + suffix);
+    op.d = d;
+    op.a = target.ref;
+    op.b = b;
+    op.c = c;
+    op.imm = target.offset + int64_t{index} * size_of(type);
+    op.x = static_cast<uint8_t>(target.space);
+    if (target.narrow) op.flags |= kAddress32;
+    if (may_spin(*insn_)) op.flags |= kSpins;
+    if (index) op.flags |= kHidden;
+  };
+  uint8_t n = vector_of(*insn_);
+  if (n == 1) return element(returns ? &operand(0) : nullptr, operand(at + 1), 0);
+  // PTX ISA 9.0, 9.7.13.6 "atom": of a vector, each element is atomic by itself.
+  const std::vector<Operand> &b = operand(at + 1).elements;
+  if (b.size() != n || (returns && operand(0).elements.size() != n))
+    return fail("'" + std::string(insn_->text) + "': expected a vector");
+  for (uint8_t i = 0; i < n; ++i) element(returns ? &operand(0).elements[i] : nullptr, b[i], i);
 }
 
 // cp.async.ca.shared.global [to], [from], 16{, source_size}: done at once.

@@ -160,8 +160,21 @@ void Decoder::move() {
   op.a = slot;
 }
 
+// cvt.pack.sat.dtype.s32[.b32] d, a, b[, c]
+void Decoder::convert_packed() {
+  if (types_.size() < 2 || types_[1] != Type::s32) return not_simulated();
+  uint32_t a = source(1, Type::s32), b = source(2, Type::s32);
+  uint32_t c = types_.size() > 2 ? source(3, Type::b32) : kNone, d = destination(0, Type::b32);
+  Op &op = emit("cvt.pack." + std::string(type_row(types_[0]).name));
+  op.d = d;
+  op.a = a;
+  op.b = b;
+  op.c = c;
+}
+
 void Decoder::convert() {
-  if (has("pack") || types_.size() != 2) return not_simulated();
+  if (has("pack")) return convert_packed();
+  if (types_.size() != 2) return not_simulated();
   Type to = types_[0], from = types_[1];
   std::string key = "cvt." + std::string(type_row(to).name) + "." + std::string(type_row(from).name);
   uint8_t mode = mode_bits();

@@ -170,6 +170,21 @@ void pack_eighths(Exec &x, const Op &op, uint32_t mask) {
   each_lane(mask, [&](uint32_t l) { d[l] = static_cast<uint16_t>(one(a[l]) << 8 | one(b[l])); });
 }
 
+// d = {a's upper half, its lower half}.
+template <bool kE4>
+void narrow_halves(Exec &x, const Op &op, uint32_t mask) {
+  uint32_t a[kLanes];
+  std::memcpy(a, x.at<uint32_t>(op.a), sizeof a);
+  auto one = [&](uint32_t bits) {
+    double real = Half{static_cast<uint16_t>(bits)}.value();
+    if (op.mode & kRelu && real == real) real = real > 0 ? real : 0;
+    return narrow_float(real, kE4 ? kE4m3 : kE5m2, op.mode & kRoundMask, true);
+  };
+  uint16_t *d = x.at<uint16_t>(op.d);
+  each_lane(mask,
+            [&](uint32_t l) { d[l] = static_cast<uint16_t>(one(a[l] >> 16) << 8 | one(a[l] & 0xFFFF)); });
+}
+
 template <bool kE4>
 void unpack_eighths(Exec &x, const Op &op, uint32_t mask) {
   const uint16_t *a = x.at<uint16_t>(op.a);
@@ -195,6 +210,21 @@ void to_tf32(Exec &x, const Op &op, uint32_t mask) {
     if ((bits & 0x7F800000) == 0x7F800000) return bits;
     if (op.n == 2) return (bits + 0x1000) & ~0x1FFFu;
     return narrow_float(static_cast<double>(v), kTf32, op.mode & kRoundMask, false) << 13;
+  });
+}
+
+// PTX ISA 9.0, 9.7.9.22 "cvt.pack": two saturated integers, below what c holds.
+template <class T>
+void pack_integers(Exec &x, const Op &op, uint32_t mask) {
+  const int32_t *a = x.at<int32_t>(op.a), *b = x.at<int32_t>(op.b);
+  const uint32_t *c = op.c == kNone ? nullptr : x.at<uint32_t>(op.c);
+  constexpr int kBits = 8 * sizeof(T);
+  auto one = [](int32_t v) {
+    return static_cast<uint32_t>(static_cast<std::make_unsigned_t<T>>(saturate_integer<T>(v)));
+  };
+  store_lanes<uint32_t>(x, op.d, mask, [&](int l) {
+    uint32_t two = one(a[l]) << kBits | one(b[l]);
+    return c ? c[l] << (2 * kBits % 32) | two : two;
   });
 }
 
@@ -227,7 +257,13 @@ constexpr Row kRows[] = {
     {"cvt.e5m2x2.f32", pack_eighths<false>},
     {"cvt.f16x2.e4m3x2", unpack_eighths<true>},
     {"cvt.f16x2.e5m2x2", unpack_eighths<false>},
+    {"cvt.e4m3x2.f16x2", narrow_halves<true>},
+    {"cvt.e5m2x2.f16x2", narrow_halves<false>},
     {"cvt.tf32.f32", to_tf32},
+    {"cvt.pack.u16", pack_integers<uint16_t>},
+    {"cvt.pack.s16", pack_integers<int16_t>},
+    {"cvt.pack.u8", pack_integers<uint8_t>},
+    {"cvt.pack.s8", pack_integers<int8_t>},
 };
 }  // namespace
 
