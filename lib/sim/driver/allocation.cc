@@ -4,12 +4,16 @@
 #include <cstring>
 #include <shared_mutex>
 
+#include "lib/sim/driver/peer.h"
+#include "lib/sim/driver/pool.h"
+
 namespace egpu::sim {
 namespace {
 
 struct Table {
   std::shared_mutex mutex;
   std::map<Address, Allocation> by_base;
+  std::map<Address, Advice> advice;  // of managed ones that have any
   uint64_t next_id = 1;
 };
 
@@ -22,6 +26,14 @@ void add(Allocation allocation) {
   const std::unique_lock lock(table().mutex);
   allocation.id = table().next_id++;
   table().by_base[allocation.base] = allocation;
+}
+
+// Caller holds the mutex.
+const Allocation *find_in_table(Address address) {
+  auto at = table().by_base.upper_bound(address);
+  if (at == table().by_base.begin()) return nullptr;
+  --at;
+  return address - at->second.base < at->second.size_bytes ? &at->second : nullptr;
 }
 
 bool is_host_kind(Allocation::Kind kind) {
@@ -45,21 +57,58 @@ void give_back(const Allocation &allocation) {
     return;
   }
   for (const auto &device : driver().devices)
-    if (allocation.kind == Allocation::managed && device.get() != &allocation.context->device)
+    if (device.get() != &allocation.context->device)
       device->machine->memory().remove_external(allocation.base);
   allocation.context->machine().memory().free(allocation.base);
 }
 
 }  // namespace
 
-Status allocate_device(Context &context, uint64_t size_bytes, Allocation::Kind kind, Address *base) {
+Status allocate_device(Context &context, uint64_t size_bytes, Allocation::Kind kind, Address *base,
+                       Handle pool) {
   if (size_bytes == 0) return kInvalidValue;
   *base = context.machine().memory().allocate(size_bytes);
   if (!*base) return kOutOfMemory;
+  add({kind, *base, size_bytes, 0, 0, &context, pool});
+  std::vector<Device *> users = pool ? devices_of_pool(pool) : peer_devices(context);
   if (kind == Allocation::managed)
-    for (const auto &device : driver().devices)
-      if (device.get() != &context.device) device->machine->memory().add_external(*base, size_bytes);
-  add({kind, *base, size_bytes, 0, 0, &context});
+    for (const auto &device : driver().devices) users.push_back(device.get());
+  for (Device *device : users)
+    if (device != &context.device) device->machine->memory().add_external(*base, size_bytes);
+  return kSuccess;
+}
+
+namespace {
+
+template <class Which>
+void share_if(Device &device, bool is_shared, Which which) {
+  const std::shared_lock lock(table().mutex);
+  for (const auto &[base, allocation] : table().by_base) {
+    if (allocation.kind != Allocation::device || !which(allocation)) continue;
+    if (is_shared)
+      device.machine->memory().add_external(base, allocation.size_bytes);
+    else
+      device.machine->memory().remove_external(base);
+  }
+}
+
+}  // namespace
+
+void share_allocations(Context &owner, Device &device, bool is_shared) {
+  share_if(device, is_shared, [&](const Allocation &it) { return it.context == &owner && !it.pool; });
+}
+
+void share_pool(Handle pool, Device &device, bool is_shared) {
+  share_if(device, is_shared, [&](const Allocation &it) { return it.pool == pool; });
+}
+
+Status with_advice(Address address, uint64_t size_bytes, const std::function<void(Advice &)> &change) {
+  const std::unique_lock lock(table().mutex);
+  const Allocation *found = find_in_table(address);
+  if (!found || found->kind != Allocation::managed || size_bytes == 0 ||
+      size_bytes > found->base + found->size_bytes - address)
+    return kInvalidValue;
+  change(table().advice[found->base]);
   return kSuccess;
 }
 
@@ -71,7 +120,7 @@ Status allocate_host(Context &context, uint64_t size_bytes, unsigned flags, void
   std::memset(*base, 0, size_bytes);
   const Address address = reinterpret_cast<Address>(*base);
   share(address, size_bytes, true);
-  add({Allocation::host, address, size_bytes, 0, flags, &context});
+  add({Allocation::host, address, size_bytes, 0, flags, &context, nullptr});
   return kSuccess;
 }
 
@@ -81,7 +130,7 @@ Status register_host(Context &context, void *base, uint64_t size_bytes, unsigned
   if (Allocation other; find_allocation(address, &other) || find_allocation(address + size_bytes - 1, &other))
     return kHostMemoryAlreadyRegistered;
   share(address, size_bytes, true);
-  add({Allocation::registered, address, size_bytes, 0, flags, &context});
+  add({Allocation::registered, address, size_bytes, 0, flags, &context, nullptr});
   return kSuccess;
 }
 
@@ -95,6 +144,7 @@ Status free_allocation(Address base, bool is_host) {
       return kInvalidValue;
     allocation = at->second;
     table().by_base.erase(at);
+    table().advice.erase(base);
   }
   give_back(allocation);
   return kSuccess;
@@ -121,6 +171,7 @@ void free_allocations_of(Context &context) {
     for (auto at = table().by_base.begin(); at != table().by_base.end();) {
       if (at->second.context == &context) {
         freed.push_back(at->second);
+        table().advice.erase(at->first);
         at = table().by_base.erase(at);
       } else {
         ++at;
@@ -132,12 +183,9 @@ void free_allocations_of(Context &context) {
 
 bool find_allocation(Address address, Allocation *found) {
   const std::shared_lock lock(table().mutex);
-  auto at = table().by_base.upper_bound(address);
-  if (at == table().by_base.begin()) return false;
-  --at;
-  if (address - at->second.base >= at->second.size_bytes) return false;
-  *found = at->second;
-  return true;
+  const Allocation *allocation = find_in_table(address);
+  if (allocation) *found = *allocation;
+  return allocation != nullptr;
 }
 
 bool is_device_range(Address address, uint64_t size_bytes) {

@@ -1,6 +1,8 @@
 // What memory the program has: for frees, pointer queries and the ranges of copies.
 // Device addresses are host addresses, one space for all devices.
 #pragma once
+#include <functional>
+
 #include "lib/sim/driver/driver.h"
 
 namespace egpu::sim {
@@ -11,10 +13,20 @@ struct Allocation {
   uint64_t size_bytes = 0, id = 0;
   unsigned flags = 0;
   Context *context = nullptr;
+  Handle pool = nullptr;  // that it comes from
+};
+
+// What cuMemAdvise and cuMemPrefetchAsync have said of an allocation; nothing follows from it here.
+inline constexpr Ordinal kAtHost = -1, kNowhere = -2;  // as CU_DEVICE_CPU and CU_DEVICE_INVALID
+struct Advice {
+  bool is_read_mostly = false;
+  Ordinal preferred = kNowhere, prefetched = kNowhere;
+  std::set<Ordinal> accessed_by;
 };
 
 /// Device or managed memory; kOutOfMemory.
-Status allocate_device(Context &context, uint64_t size_bytes, Allocation::Kind kind, Address *base);
+Status allocate_device(Context &context, uint64_t size_bytes, Allocation::Kind kind, Address *base,
+                       Handle pool = nullptr);
 /// Page-locked host memory, zeroed; kernels can use it.
 Status allocate_host(Context &context, uint64_t size_bytes, unsigned flags, void **base);
 Status register_host(Context &context, void *base, uint64_t size_bytes, unsigned flags);
@@ -22,6 +34,12 @@ Status register_host(Context &context, void *base, uint64_t size_bytes, unsigned
 Status free_allocation(Address base, bool is_host);
 Status unregister_host(void *base);
 void free_allocations_of(Context &context);
+/// Lets kernels of another device use the context's device memory, all that there is now; or no more.
+void share_allocations(Context &owner, Device &device, bool is_shared);
+/// The same for one pool's memory.
+void share_pool(Handle pool, Device &device, bool is_shared);
+/// kInvalidValue: not managed memory. `change` may read and write; it must not call back.
+Status with_advice(Address address, uint64_t size_bytes, const std::function<void(Advice &)> &change);
 
 /// The allocation that holds the address; false: none of ours (a module's variable, plain host memory).
 bool find_allocation(Address address, Allocation *found);

@@ -36,7 +36,12 @@ enum JitOption : int {
   kJitErrorLogBytes = 6,
 };
 enum JitInput : int { kJitCubin, kJitPtx, kJitFatbin, kJitObject, kJitLibrary };
-enum LaunchAttribute : int { kLaunchCooperative = 2, kLaunchClusterDimension = 4 };
+enum LaunchAttribute : int {
+  kLaunchCooperative = 2,
+  kLaunchClusterDimension = 4,
+  kLaunchPriority = 8,
+  kLaunchAttributeCount = 17
+};
 enum FunctionAttribute : int {
   kMaxThreadsPerBlock,
   kSharedBytes,
@@ -126,6 +131,39 @@ struct Copy3D {
   void *reserved1;
   size_t to_pitch, to_height;
   size_t width_bytes, height, depth;
+};
+
+// Copies between contexts, with the contexts of both ends.
+struct Copy3DPeer {
+  size_t from_x_bytes, from_y, from_z, from_lod;
+  int from_type;
+  const void *from_host;
+  Address from_device;
+  Handle from_array, from_context;
+  size_t from_pitch, from_height;
+  size_t to_x_bytes, to_y, to_z, to_lod;
+  int to_type;
+  void *to_host;
+  Address to_device;
+  Handle to_array, to_context;
+  size_t to_pitch, to_height;
+  size_t width_bytes, height, depth;
+};
+
+struct MemLocation {
+  int type, id;
+};
+struct MemAccess {
+  MemLocation location;
+  int flags;
+};
+struct MemPoolProperties {
+  int type, handle_types;
+  MemLocation location;
+  void *security;
+  size_t max_bytes;
+  unsigned short usage;
+  unsigned char reserved[54];
 };
 
 struct Uuid {

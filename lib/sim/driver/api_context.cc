@@ -189,18 +189,28 @@ CU_API(cuCtxGetFlags, (unsigned *flags), (flags)) {
   return kSuccess;
 }
 
-// Limits and cache choices are remembered by nobody: there is one memory and no caches.
-CU_API(cuCtxGetLimit, (size_t *value, int limit), (value, limit)) {
+// Cache choices are remembered by nobody: there are no caches.
+CU_API(cuCtxGetLimit, (size_t * value, int limit), (value, limit)) {
   if (!value) return kInvalidValue;
   CU_CONTEXT(context);
-  constexpr size_t kLimits[] = {1024, 1 << 20, 8 << 20};  // stack, printf buffer, malloc heap
-  if (limit < 0 || limit >= 3) return kUnsupportedLimit;
-  *value = kLimits[limit];
+  if (limit < 0 || static_cast<size_t>(limit) >= context->limits.size()) return kUnsupportedLimit;
+  *value = context->limits[static_cast<size_t>(limit)];
   return kSuccess;
 }
-CU_API(cuCtxSetLimit, (int limit, size_t), (limit, 0)) {
+CU_API(cuCtxSetLimit, (int limit, size_t value), (limit, value)) {
   CU_CONTEXT(context);
-  return limit < 0 || limit >= 3 ? kUnsupportedLimit : kSuccess;
+  if (limit < 0 || static_cast<size_t>(limit) >= context->limits.size()) return kUnsupportedLimit;
+  context->limits[static_cast<size_t>(limit)] = value;
+  return kSuccess;
+}
+CU_API(cuCtxResetPersistingL2Cache, (), ()) {
+  CU_CONTEXT(context);
+  return kSuccess;
+}
+CU_API(cuCtxSetFlags, (unsigned flags), (flags)) {
+  CU_CONTEXT(context);
+  context->flags = flags;
+  return kSuccess;
 }
 CU_API(cuCtxGetCacheConfig, (int *config), (config)) {
   if (!config) return kInvalidValue;

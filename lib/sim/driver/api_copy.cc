@@ -68,6 +68,15 @@ Status copy_linear(DefaultStream which, Handle stream, When when, int to_type, A
   return copy(which, stream, when, params);
 }
 
+// Addresses are one space for all devices: no context is needed.
+Copy3D without_contexts(const Copy3DPeer &peer) {
+  return {peer.from_x_bytes, peer.from_y,      peer.from_z,      peer.from_lod, peer.from_type,
+          peer.from_host,    peer.from_device, peer.from_array,  nullptr,       peer.from_pitch,
+          peer.from_height,  peer.to_x_bytes,  peer.to_y,        peer.to_z,     peer.to_lod,
+          peer.to_type,      peer.to_host,     peer.to_device,   peer.to_array, nullptr,
+          peer.to_pitch,     peer.to_height,   peer.width_bytes, peer.height,   peer.depth};
+}
+
 Copy3D widened(const Copy2D &flat) {
   Copy3D copy{};
   copy.from_x_bytes = flat.from_x_bytes;
@@ -168,6 +177,13 @@ CU_STREAM_API(cuMemcpy3D_v2, _ptds, (const Copy3D *params), (params)) {
 }
 CU_STREAM_API(cuMemcpy3DAsync_v2, _ptsz, (const Copy3D *params, Handle stream), (params, stream)) {
   return params ? copy(which, stream, When::in_stream, *params) : kInvalidValue;
+}
+
+CU_STREAM_API(cuMemcpy3DPeer, _ptds, (const Copy3DPeer *params), (params)) {
+  return params ? copy(which, nullptr, When::now, without_contexts(*params)) : kInvalidValue;
+}
+CU_STREAM_API(cuMemcpy3DPeerAsync, _ptsz, (const Copy3DPeer *params, Handle stream), (params, stream)) {
+  return params ? copy(which, stream, When::in_stream, without_contexts(*params)) : kInvalidValue;
 }
 
 // Fills: name, twin's suffix, element type and size.

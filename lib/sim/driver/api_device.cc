@@ -190,11 +190,3 @@ CU_API(cuDeviceGetByPCIBusId, (Ordinal * device, const char *id), (device, id)) 
   *device = static_cast<Ordinal>(ordinal);
   return kSuccess;
 }
-
-CU_API(cuDeviceCanAccessPeer, (int *can, Ordinal device, Ordinal peer), (can, device, peer)) {
-  if (!can) return kInvalidValue;
-  if (!driver().initialized) return kNotInitialized;
-  if (!find_device(device) || !find_device(peer)) return kInvalidDevice;
-  *can = 0;  // kernels see their own device's memory only; copies between devices work
-  return kSuccess;
-}

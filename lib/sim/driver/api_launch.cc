@@ -23,12 +23,14 @@ KernelNodeParams node_params(Handle function, unsigned gx, unsigned gy, unsigned
   return params;
 }
 
-Status launch(DefaultStream which, Handle stream_handle, const KernelNodeParams &params, bool cooperative) {
+Status launch(DefaultStream which, Handle stream_handle, const KernelNodeParams &params, bool cooperative,
+              const CUlaunchAttribute *attributes = nullptr, size_t attribute_count = 0) {
   CU_CONTEXT(context);
   const std::shared_ptr<Stream> stream = find_stream(*context, stream_handle, which);
   if (!stream) return kInvalidHandle;
   KernelWork work;
   CU_TRY(prepare_launch(stream->context, params, cooperative, &work));
+  if (attributes) work.attributes.assign(attributes, attributes + attribute_count);
   return submit(*stream, std::move(work));
 }
 
@@ -105,7 +107,7 @@ CU_STREAM_API(cuLaunchKernelEx, _ptsz,
   return launch(which, config->hStream,
                 node_params(function, config->gridDimX, config->gridDimY, config->gridDimZ, config->blockDimX,
                             config->blockDimY, config->blockDimZ, config->sharedMemBytes, parameters, extra),
-                cooperative);
+                cooperative, config->attrs, config->numAttrs);
 }
 
 CU_API(cuOccupancyMaxActiveBlocksPerMultiprocessor,
@@ -130,7 +132,7 @@ CU_API(cuOccupancyMaxPotentialBlockSizeWithFlags,
   return flags > 1 ? kInvalidValue : best_block(grid, block, function, shared_of, shared_bytes, limit);
 }
 CU_API(cuOccupancyAvailableDynamicSMemPerBlock,
-       (size_t *shared_bytes, Handle handle, int blocks, int threads),
+       (size_t * shared_bytes, Handle handle, int blocks, int threads),
        (shared_bytes, handle, blocks, threads)) {
   if (!shared_bytes || blocks <= 0 || threads <= 0) return kInvalidValue;
   std::shared_ptr<LoadedFunction> function;

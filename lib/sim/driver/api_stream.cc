@@ -1,4 +1,7 @@
-// Streams, events, host functions, capture.
+// Streams, events, host functions.
+#include <algorithm>
+#include <cstring>
+
 #include "lib/sim/driver/capture.h"
 #include "lib/sim/driver/export.h"
 #include "lib/sim/driver/work.h"
@@ -34,12 +37,6 @@ Status destroy_stream(Handle handle) {
   }
   stream->retire_after_work();
   return kSuccess;
-}
-
-Status stream_or_error(DefaultStream which, Handle handle, std::shared_ptr<Stream> *stream) {
-  CU_CONTEXT(context);
-  *stream = find_stream(*context, handle, which);
-  return *stream ? kSuccess : kInvalidHandle;
 }
 
 Status create_event(Handle *made, unsigned flags) {
@@ -101,33 +98,32 @@ Status elapsed(float *milliseconds, Handle start, Handle end) {
   return kSuccess;
 }
 
-Status capture_info(DefaultStream which, Handle handle, int *status, uint64_t *id, Handle *graph,
-                    const Handle **dependencies, size_t *count) {
-  if (!status) return kInvalidValue;
-  std::shared_ptr<Stream> stream;
-  CU_TRY(stream_or_error(which, handle, &stream));
-  const std::lock_guard lock(stream->context.order);
-  CU_TRY(check_not_implicit(*stream));
-  *status = capture_status(*stream);
-  if (*status != kCaptureActive) return kSuccess;
-  if (id) *id = stream->capture->id;
-  if (graph) *graph = handle_of(*stream->capture->graph);
-  if (dependencies) *dependencies = stream->capture_tail.data();
-  if (count) *count = stream->capture_tail.size();
+// Attributes say how work is done, not what: remembered for the program to read, but the priority.
+constexpr bool is_stream_attribute(int id) {
+  return id == 1 || id == 3 || id == kLaunchPriority || id == 9 || id == 10 || id == 16;
+}
+
+Status get_attribute(Stream &stream, int id, CUlaunchAttribute *attribute) {
+  if (!is_stream_attribute(id)) return kInvalidValue;
+  const std::lock_guard lock(stream.context.order);
+  *attribute = {id, {}, {}};
+  if (id == kLaunchPriority) std::memcpy(attribute->value, &stream.priority, sizeof stream.priority);
+  if (const auto found = stream.attributes.find(id); found != stream.attributes.end())
+    *attribute = found->second;
   return kSuccess;
 }
 
-Status update_dependencies(DefaultStream which, Handle handle, const Handle *dependencies, size_t count,
-                           unsigned flags) {
-  if ((count && !dependencies) || flags > 1) return kInvalidValue;
-  std::shared_ptr<Stream> stream;
-  CU_TRY(stream_or_error(which, handle, &stream));
-  const std::lock_guard lock(stream->context.order);
-  if (capture_status(*stream) != kCaptureActive) return kIllegalState;
-  for (size_t i = 0; i < count; ++i)
-    if (!stream->capture->graph->has(dependencies[i])) return kInvalidValue;
-  if (flags == 1) stream->capture_tail.clear();  // CU_STREAM_SET_CAPTURE_DEPENDENCIES
-  stream->capture_tail.insert(stream->capture_tail.end(), dependencies, dependencies + count);
+Status set_attribute(Stream &stream, int id, const void *value) {
+  if (!is_stream_attribute(id) || !value) return kInvalidValue;
+  CUlaunchAttribute attribute{id, {}, {}};
+  std::memcpy(attribute.value, value, sizeof attribute.value);
+  const std::lock_guard lock(stream.context.order);
+  if (id == kLaunchPriority) {
+    std::memcpy(&stream.priority, attribute.value, sizeof stream.priority);
+    stream.priority = std::min(kLeastPriority, std::max(kGreatestPriority, stream.priority));
+  } else {
+    stream.attributes[id] = attribute;
+  }
   return kSuccess;
 }
 
@@ -189,6 +185,30 @@ CU_STREAM_API(cuStreamGetPriority, _ptsz, (Handle handle, int *priority), (handl
   std::shared_ptr<Stream> stream;
   CU_TRY(stream_or_error(which, handle, &stream));
   *priority = stream->priority;
+  return kSuccess;
+}
+CU_STREAM_API(cuStreamGetAttribute, _ptsz, (Handle handle, int id, void *value), (handle, id, value)) {
+  std::shared_ptr<Stream> stream;
+  CU_TRY(stream_or_error(which, handle, &stream));
+  CUlaunchAttribute attribute;
+  CU_TRY(get_attribute(*stream, id, &attribute));
+  if (!value) return kInvalidValue;
+  std::memcpy(value, attribute.value, sizeof attribute.value);
+  return kSuccess;
+}
+CU_STREAM_API(cuStreamSetAttribute, _ptsz, (Handle handle, int id, const void *value), (handle, id, value)) {
+  std::shared_ptr<Stream> stream;
+  CU_TRY(stream_or_error(which, handle, &stream));
+  return set_attribute(*stream, id, value);
+}
+CU_STREAM_API(cuStreamCopyAttributes, _ptsz, (Handle to, Handle from), (to, from)) {
+  std::shared_ptr<Stream> to_stream, from_stream;
+  CU_TRY(stream_or_error(which, to, &to_stream));
+  CU_TRY(stream_or_error(which, from, &from_stream));
+  if (&to_stream->context != &from_stream->context) return kInvalidValue;
+  const std::lock_guard lock(to_stream->context.order);
+  to_stream->attributes = from_stream->attributes;
+  to_stream->priority = from_stream->priority;
   return kSuccess;
 }
 CU_STREAM_API(cuStreamGetId, _ptsz, (Handle handle, unsigned long long *id), (handle, id)) {
@@ -279,63 +299,4 @@ CU_API(cuEventElapsedTime, (float *milliseconds, Handle start, Handle end), (mil
 }
 CU_API(cuEventElapsedTime_v2, (float *milliseconds, Handle start, Handle end), (milliseconds, start, end)) {
   return elapsed(milliseconds, start, end);
-}
-
-CU_STREAM_API(cuStreamBeginCapture, _ptsz, (Handle handle), (handle)) {
-  std::shared_ptr<Stream> stream;
-  CU_TRY(stream_or_error(which, handle, &stream));
-  const std::lock_guard lock(stream->context.order);
-  return begin_capture(*stream, kCaptureGlobal);
-}
-CU_STREAM_API(cuStreamBeginCapture_v2, _ptsz, (Handle handle, int mode), (handle, mode)) {
-  std::shared_ptr<Stream> stream;
-  CU_TRY(stream_or_error(which, handle, &stream));
-  const std::lock_guard lock(stream->context.order);
-  return begin_capture(*stream, mode);
-}
-CU_STREAM_API(cuStreamEndCapture, _ptsz, (Handle handle, Handle *graph), (handle, graph)) {
-  if (!graph) return kInvalidValue;
-  std::shared_ptr<Stream> stream;
-  CU_TRY(stream_or_error(which, handle, &stream));
-  const std::lock_guard lock(stream->context.order);
-  std::shared_ptr<Graph> captured;
-  *graph = nullptr;
-  CU_TRY(end_capture(*stream, &captured));
-  *graph = handle_of(*captured);
-  return kSuccess;
-}
-CU_STREAM_API(cuStreamIsCapturing, _ptsz, (Handle handle, int *status), (handle, status)) {
-  return capture_info(which, handle, status, nullptr, nullptr, nullptr, nullptr);
-}
-CU_STREAM_API(cuStreamGetCaptureInfo, _ptsz, (Handle handle, int *status, uint64_t *id),
-              (handle, status, id)) {
-  return capture_info(which, handle, status, id, nullptr, nullptr, nullptr);
-}
-CU_STREAM_API(cuStreamGetCaptureInfo_v2, _ptsz,
-              (Handle handle, int *status, uint64_t *id, Handle *graph, const Handle **dependencies,
-               size_t *count),
-              (handle, status, id, graph, dependencies, count)) {
-  return capture_info(which, handle, status, id, graph, dependencies, count);
-}
-CU_STREAM_API(cuStreamGetCaptureInfo_v3, _ptsz,
-              (Handle handle, int *status, uint64_t *id, Handle *graph, const Handle **dependencies,
-               const void **edges, size_t *count),
-              (handle, status, id, graph, dependencies, edges, count)) {
-  if (edges) *edges = nullptr;
-  return capture_info(which, handle, status, id, graph, dependencies, count);
-}
-CU_STREAM_API(cuStreamUpdateCaptureDependencies, _ptsz,
-              (Handle handle, Handle *dependencies, size_t count, unsigned flags),
-              (handle, dependencies, count, flags)) {
-  return update_dependencies(which, handle, dependencies, count, flags);
-}
-CU_STREAM_API(cuStreamUpdateCaptureDependencies_v2, _ptsz,
-              (Handle handle, Handle *dependencies, const void *edges, size_t count, unsigned flags),
-              (handle, dependencies, edges, count, flags)) {
-  return edges ? kNotSupported : update_dependencies(which, handle, dependencies, count, flags);
-}
-CU_API(cuThreadExchangeStreamCaptureMode, (int *mode), (mode)) {
-  if (!mode || *mode < kCaptureGlobal || *mode > kCaptureRelaxed) return kInvalidValue;
-  std::swap(*mode, thread_state().capture_mode);
-  return kSuccess;
 }

@@ -33,20 +33,21 @@ void leave(const std::shared_ptr<Capture> &capture) {
 
 }  // namespace
 
-Capture::Capture(Stream &its_origin, int its_mode)
-    : graph(std::make_shared<Graph>()),
+Capture::Capture(Stream &its_origin, int its_mode, std::shared_ptr<Graph> into)
+    : graph(into ? into : std::make_shared<Graph>()),
+      owns_graph(!into),
       origin(its_origin),
       mode(its_mode),
       id(next_capture_id()),
       thread(std::this_thread::get_id()) {}
 
-Status begin_capture(Stream &stream, int mode) {
+Status begin_capture(Stream &stream, int mode, std::shared_ptr<Graph> into) {
   if (mode < kCaptureGlobal || mode > kCaptureRelaxed) return kInvalidValue;
   if (stream.role == StreamRole::legacy) return kStreamCaptureUnsupported;
   if (stream.capture) return kIllegalState;
-  stream.capture = std::make_shared<Capture>(stream, mode);
+  stream.capture = std::make_shared<Capture>(stream, mode, std::move(into));
   stream.capture->members.push_back(&stream);
-  publish(stream.capture->graph);
+  if (stream.capture->owns_graph) publish(stream.capture->graph);
   const std::lock_guard lock(active().mutex);
   active().captures.push_back(stream.capture);
   active().count = active().captures.size();
@@ -67,7 +68,7 @@ Status end_capture(Stream &stream, std::shared_ptr<Graph> *graph) {
   leave(capture);
   if (status == kSuccess)
     *graph = capture->graph;
-  else
+  else if (capture->owns_graph)
     capture->graph->forget();
   return status;
 }

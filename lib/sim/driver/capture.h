@@ -12,8 +12,9 @@ namespace egpu::sim {
 
 class Capture {
  public:
-  Capture(Stream &its_origin, int its_mode);
-  std::shared_ptr<Graph> graph;
+  Capture(Stream &its_origin, int its_mode, std::shared_ptr<Graph> into);
+  const std::shared_ptr<Graph> graph;
+  const bool owns_graph;  // false: it is the program's
   Stream &origin;
   const int mode;
   const uint64_t id;
@@ -23,7 +24,8 @@ class Capture {
 };
 
 // The first five: the caller holds stream.context.order.
-Status begin_capture(Stream &stream, int mode);
+/// `into`: a graph that the nodes are added to; null: a new one.
+Status begin_capture(Stream &stream, int mode, std::shared_ptr<Graph> into = nullptr);
 Status end_capture(Stream &stream, std::shared_ptr<Graph> *graph);
 Status capture_work(Stream &stream, Work work);
 /// An event recorded in, or waited for by, a stream; handles streams that are captured or not.

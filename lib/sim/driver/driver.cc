@@ -8,6 +8,7 @@
 
 #include "lib/sim/driver/allocation.h"
 #include "lib/sim/driver/module.h"
+#include "lib/sim/driver/peer.h"
 #include "lib/sim/driver/stream.h"
 
 namespace egpu::sim {
@@ -175,6 +176,7 @@ void Context::disown(Handle owned) {
 
 void Context::reset() {
   synchronize();
+  forget_peer_access(*this);
   {
     const std::lock_guard lock(order);
     for (const std::shared_ptr<Stream> &stream : streams) {

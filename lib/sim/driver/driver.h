@@ -1,6 +1,7 @@
 // The process's simulated driver: devices, contexts, and what each host thread has current.
 // All of it is made once and never freed (see object.h).
 #pragma once
+#include <array>
 #include <atomic>
 #include <map>
 #include <mutex>
@@ -54,6 +55,9 @@ class Context : public Object {
 
   std::mutex order;  // guards the order of enqueuing over all streams, and capture states
   std::set<std::shared_ptr<Stream>> streams;  // all of them; guarded by `order`
+
+  // CUlimit: stack, printf buffer, malloc heap of kernels. Remembered; nothing runs out here.
+  std::array<std::atomic<size_t>, 3> limits{1024, size_t{1} << 20, size_t{8} << 20};
 
   void adopt(Handle owned);  // destroyed with the context: modules, events
   void disown(Handle owned);

@@ -37,7 +37,10 @@ bool Graph::remove(Handle node) {
 }
 
 void Graph::forget() {
-  for (const std::shared_ptr<Node> &node : nodes) retire(handle_of(*node));
+  for (const std::shared_ptr<Node> &node : nodes) {
+    if (node->child) node->child->forget();
+    retire(handle_of(*node));
+  }
   retire(handle_of(*this));
 }
 
@@ -76,49 +79,121 @@ bool Graph::reaches(const std::vector<Handle> &from, Handle ancestor) const {
   return false;
 }
 
-Status GraphExec::instantiate(const Graph &graph) {
+std::shared_ptr<Graph> Graph::clone() const {
+  std::vector<std::shared_ptr<Node>> originals;
+  if (!ordered(&originals)) return nullptr;
+  auto copy = std::make_shared<Graph>();
+  copy->user_objects = user_objects;
+  std::map<Handle, Handle> renamed;
+  for (const std::shared_ptr<Node> &original : originals) {
+    std::vector<Handle> before;
+    for (Handle dependency : original->dependencies) before.push_back(renamed[dependency]);
+    std::shared_ptr<Node> node;
+    copy->add(original->work, before, &node);  // all that it depends on is there
+    node->original = handle_of(*original);
+    if (original->child) {
+      node->child = original->child->clone();
+      publish(node->child);
+    }
+    renamed[node->original] = handle_of(*node);
+  }
+  return copy;
+}
+
+Status GraphExec::instantiate(const Graph &graph, unsigned long long flags) {
   std::vector<std::shared_ptr<Node>> ordered;
   if (!graph.ordered(&ordered)) return kInvalidValue;
   auto work = std::make_shared<GraphWork>();
-  work->graph = handle_of(graph);
-  const std::lock_guard lock(mutex_);
-  nodes_.clear();
+  std::vector<Handle> nodes;
   for (const std::shared_ptr<Node> &node : ordered) {
-    work->steps.push_back(node->work);
-    nodes_.push_back(handle_of(*node));
+    if (node->child) {
+      GraphExec inner;
+      CU_TRY(inner.instantiate(*node->child, 0));
+      work->steps.emplace_back(inner.work());
+    } else {
+      work->steps.push_back(node->work);
+    }
+    nodes.push_back(handle_of(*node));
   }
+  work->is_disabled.resize(work->steps.size());
+  for (const auto &[handle, reference] : graph.user_objects) work->resources.push_back(reference.resource);
+  const std::lock_guard lock(mutex_);
+  nodes_ = std::move(nodes);
+  flags_ = flags;
   work_ = std::move(work);
   return kSuccess;
 }
 
 Status GraphExec::update(const Graph &graph, Handle *error_node) {
   *error_node = nullptr;
-  std::vector<std::shared_ptr<Node>> ordered;
-  if (!graph.ordered(&ordered)) return kInvalidValue;
+  GraphExec fresh;
+  CU_TRY(fresh.instantiate(graph, flags_));
   const std::lock_guard lock(mutex_);
-  if (ordered.size() != work_->steps.size()) return kGraphExecUpdateFailure;
-  for (size_t i = 0; i < ordered.size(); ++i) {
-    if (type_of(ordered[i]->work) == type_of(work_->steps[i])) continue;
-    *error_node = handle_of(*ordered[i]);
+  const std::vector<Work> &steps = fresh.work_->steps;
+  if (steps.size() != work_->steps.size()) return kGraphExecUpdateFailure;
+  for (size_t i = 0; i < steps.size(); ++i) {
+    if (type_of(steps[i]) == type_of(work_->steps[i])) continue;
+    *error_node = fresh.nodes_[i];
     return kGraphExecUpdateFailure;
   }
   auto work = std::make_shared<GraphWork>(*work_);
-  for (size_t i = 0; i < ordered.size(); ++i) work->steps[i] = ordered[i]->work;
+  work->steps = steps;
   work_ = std::move(work);
   return kSuccess;
 }
 
+Status GraphExec::find_step(Handle node, size_t *index) const {
+  const auto at = std::find(nodes_.begin(), nodes_.end(), node);
+  *index = static_cast<size_t>(at - nodes_.begin());
+  return at == nodes_.end() ? kInvalidValue : kSuccess;
+}
+
 Status GraphExec::set_step(Handle node, Work step) {
   const std::lock_guard lock(mutex_);
-  for (size_t i = 0; i < nodes_.size(); ++i) {
-    if (nodes_[i] != node) continue;
-    if (type_of(step) != type_of(work_->steps[i])) return kInvalidValue;
-    auto work = std::make_shared<GraphWork>(*work_);
-    work->steps[i] = std::move(step);
-    work_ = std::move(work);
-    return kSuccess;
-  }
-  return kInvalidValue;
+  size_t i = 0;
+  CU_TRY(find_step(node, &i));
+  if (type_of(step) != type_of(work_->steps[i])) return kInvalidValue;
+  auto work = std::make_shared<GraphWork>(*work_);
+  work->steps[i] = std::move(step);
+  work_ = std::move(work);
+  return kSuccess;
+}
+
+Status GraphExec::set_enabled(Handle node, bool is_enabled) {
+  const std::lock_guard lock(mutex_);
+  size_t i = 0;
+  CU_TRY(find_step(node, &i));
+  if (type_of(work_->steps[i]) > kNodeMemset) return kInvalidValue;
+  auto work = std::make_shared<GraphWork>(*work_);
+  work->is_disabled[i] = !is_enabled;
+  work_ = std::move(work);
+  return kSuccess;
+}
+
+Status GraphExec::is_enabled(Handle node, bool *is_enabled) const {
+  const std::lock_guard lock(mutex_);
+  size_t i = 0;
+  CU_TRY(find_step(node, &i));
+  *is_enabled = !work_->is_disabled[i];
+  return kSuccess;
+}
+
+Status find_graph(Handle handle, std::shared_ptr<Graph> *graph) {
+  if (!driver().initialized) return kNotInitialized;
+  *graph = find<Graph>(handle);
+  return *graph ? kSuccess : kInvalidValue;
+}
+
+Status find_node(Handle handle, std::shared_ptr<Node> *node) {
+  if (!driver().initialized) return kNotInitialized;
+  *node = find<Node>(handle);
+  return *node ? kSuccess : kInvalidValue;
+}
+
+Status find_exec(Handle handle, std::shared_ptr<GraphExec> *exec) {
+  if (!driver().initialized) return kNotInitialized;
+  *exec = find<GraphExec>(handle);
+  return *exec ? kSuccess : kInvalidValue;
 }
 
 }  // namespace egpu::sim

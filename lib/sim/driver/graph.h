@@ -8,6 +8,7 @@
 namespace egpu::sim {
 
 class Graph;
+struct Resource;
 
 class Node : public Object {
  public:
@@ -17,6 +18,8 @@ class Node : public Object {
   Work work;
   std::vector<Handle> dependencies;
   std::vector<void *> parameter_addresses;  // what GetParams handed out
+  Handle original = nullptr;                // in a clone: the node that it was made from
+  std::shared_ptr<Graph> child;             // of a child graph node, which owns it
 };
 
 class Graph : public Object {
@@ -36,7 +39,15 @@ class Graph : public Object {
   /// Is `ancestor` among the nodes or what they depend on?
   bool reaches(const std::vector<Handle> &from, Handle ancestor) const;
 
+  /// A copy whose nodes know their originals, unpublished. Null: there is a cycle.
+  std::shared_ptr<Graph> clone() const;
+
   std::vector<std::shared_ptr<Node>> nodes;  // as added
+  struct Reference {
+    std::shared_ptr<Resource> resource;
+    unsigned count = 0;
+  };
+  std::map<Handle, Reference> user_objects;
 };
 
 class GraphExec : public Object {
@@ -44,20 +55,33 @@ class GraphExec : public Object {
   static constexpr ObjectKind kKind = ObjectKind::graph_exec;
   GraphExec() : Object(kKind) {}
 
-  Status instantiate(const Graph &graph);
+  /// kInvalidValue: there is a cycle.
+  Status instantiate(const Graph &graph, unsigned long long flags);
   /// kGraphExecUpdateFailure: another structure.
   Status update(const Graph &graph, Handle *error_node);
   /// The step made from this node; kInvalidValue: none, or of another type.
   Status set_step(Handle node, Work work);
+  /// Kernels, copies and fills only; else kInvalidValue.
+  Status set_enabled(Handle node, bool is_enabled);
+  Status is_enabled(Handle node, bool *is_enabled) const;
+  unsigned long long flags() const { return flags_; }
   std::shared_ptr<const GraphWork> work() const {
     const std::lock_guard lock(mutex_);
     return work_;
   }
 
  private:
+  /// The node's step; kInvalidValue. Caller holds mutex_.
+  Status find_step(Handle node, size_t *index) const;
+
   mutable std::mutex mutex_;
   std::shared_ptr<const GraphWork> work_;  // replaced as a whole: launches under way keep theirs
   std::vector<Handle> nodes_;              // of the steps
+  unsigned long long flags_ = 0;
 };
+
+Status find_graph(Handle handle, std::shared_ptr<Graph> *graph);
+Status find_node(Handle handle, std::shared_ptr<Node> *node);
+Status find_exec(Handle handle, std::shared_ptr<GraphExec> *exec);
 
 }  // namespace egpu::sim

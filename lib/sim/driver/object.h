@@ -23,7 +23,8 @@ enum class ObjectKind {
   node,
   graph_exec,
   link,
-  pool
+  pool,
+  user_object
 };
 
 class Object : public std::enable_shared_from_this<Object> {

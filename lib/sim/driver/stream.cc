@@ -21,8 +21,8 @@ Stream::Stream(Context &its_context, StreamRole its_role, unsigned its_flags, in
       context(its_context),
       role(its_role),
       flags(its_flags),
-      priority(its_priority),
-      id(next_stream_id()) {}
+      id(next_stream_id()),
+      priority(its_priority) {}
 
 std::shared_ptr<Fence> Stream::enqueue(std::function<void()> run, std::shared_ptr<Fence> also) {
   Operation operation{std::move(run), {}, std::make_shared<Fence>()};
@@ -107,6 +107,12 @@ std::shared_ptr<Stream> find_stream(Context &context, Handle handle, DefaultStre
   if (handle == kPerThreadStream)
     return std::static_pointer_cast<Stream>(context.per_thread_stream().shared_from_this());
   return find<Stream>(handle);
+}
+
+Status stream_or_error(DefaultStream which, Handle handle, std::shared_ptr<Stream> *stream) {
+  CU_CONTEXT(context);
+  *stream = find_stream(*context, handle, which);
+  return *stream ? kSuccess : kInvalidHandle;
 }
 
 void record_event(Stream &stream, Event &event) {

@@ -51,8 +51,9 @@ class Stream : public Object {
   Context &context;
   const StreamRole role;
   const unsigned flags;
-  const int priority;
   const uint64_t id;
+  int priority;                                 // guarded by context.order, as the attributes
+  std::map<int, CUlaunchAttribute> attributes;  // that the program has set
 
   bool is_blocking() const { return role != StreamRole::legacy && !(flags & kStreamNonBlocking); }
 
@@ -86,6 +87,8 @@ class Stream : public Object {
 
 /// What the handle means in this context: 0, 1 and 2 are default streams. Null: no such stream.
 std::shared_ptr<Stream> find_stream(Context &context, Handle handle, DefaultStream which);
+/// The same in the current context, or the error to return.
+Status stream_or_error(DefaultStream which, Handle handle, std::shared_ptr<Stream> *stream);
 
 // Events: the last record's fence and time.
 struct EventRecord {

@@ -138,7 +138,8 @@ void run(const Work &work, Context &context) {
                       [](const MemsetWork &set) { run_memset(set.params); },
                       [](const HostWork &host) { run_host(host.params); },
                       [&](const std::shared_ptr<const GraphWork> &graph) {
-                        for (const Work &step : graph->steps) run(step, context);
+                        for (size_t i = 0; i < graph->steps.size(); ++i)
+                          if (!graph->is_disabled[i]) run(graph->steps[i], context);
                       },
                       [](const EmptyWork &) {}, [](const EventWork &event) { run_event(event); }},
              work);

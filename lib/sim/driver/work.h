@@ -9,6 +9,7 @@ namespace egpu::sim {
 struct KernelWork {
   Handle function = nullptr;  // as launched: a CUfunction or a CUkernel
   Launch launch;
+  std::vector<CUlaunchAttribute> attributes;  // what the program has set, for it to read back
 };
 struct CopyWork {
   Copy3D copy{};
@@ -32,7 +33,8 @@ using Work = std::variant<KernelWork, CopyWork, MemsetWork, HostWork, std::share
 
 struct GraphWork {
   std::vector<Work> steps;  // in an order that keeps the dependencies
-  Handle graph = nullptr;
+  std::vector<bool> is_disabled;
+  std::vector<std::shared_ptr<void>> resources;  // user objects, kept while it may run
 };
 
 NodeType type_of(const Work &work);

@@ -55,9 +55,18 @@ struct Copy3DParameters {  // cudaMemcpy3DParms
   Extent extent;
   int kind;
 };
-struct Location {
-  int type, id;
+struct PeerCopy3DParameters {  // cudaMemcpy3DPeerParms
+  Handle from_array;
+  Position from_position;
+  PitchedPointer from;
+  int from_device;
+  Handle to_array;
+  Position to_position;
+  PitchedPointer to;
+  int to_device;
+  Extent extent;
 };
+using Location = sim::MemLocation;
 struct ChannelFormat {
   int x, y, z, w, kind;
 };
@@ -73,6 +82,19 @@ struct KernelNode {  // cudaKernelNodeParams
   Dim3 grid, block;
   unsigned shared_bytes;
   void **parameters, **extra;
+};
+struct CopyNode {  // cudaMemcpyNodeParams
+  int flags, reserved[3];
+  Copy3DParameters copy;
+};
+struct NodeParameters {  // cudaGraphNodeParams
+  int type, reserved0[3];
+  union {
+    long long reserved1[29];
+    KernelNode kernel;
+    CopyNode memcpy;
+  };
+  long long reserved2;
 };
 struct PointerAttributes {
   int type, device;  // type: 0 unknown to CUDA, 1 host, 2 device, 3 managed

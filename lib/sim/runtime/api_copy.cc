@@ -9,11 +9,13 @@ namespace {
 
 Address address_of(const void *pointer) { return reinterpret_cast<Address>(pointer); }
 
-// CUmemorytype: 1 host, 2 device, 4 whatever the pointer is.
-int from_type(int kind) {
-  return kind == kHostToHost || kind == kHostToDevice ? 1 : kind == kInferred ? 4 : 2;
+// CUmemorytype; unified: whatever the pointer is.
+constexpr int kHostMemory = 1, kDeviceMemory = 2, kUnifiedMemory = 4;
+int memory_type(int kind, bool is_host) {
+  return kind == kInferred ? kUnifiedMemory : is_host ? kHostMemory : kDeviceMemory;
 }
-int to_type(int kind) { return kind == kHostToHost || kind == kDeviceToHost ? 1 : kind == kInferred ? 4 : 2; }
+int from_type(int kind) { return memory_type(kind, kind == kHostToHost || kind == kHostToDevice); }
+int to_type(int kind) { return memory_type(kind, kind == kHostToHost || kind == kDeviceToHost); }
 
 }  // namespace
 
@@ -83,6 +85,36 @@ int row_copy(void *to, const void *from, size_t size_bytes, int kind, Copy3D *co
   return convert_copy(&row, converted);
 }
 
+int convert_back(const Copy3D &copy, Copy3DParameters *parameters) {
+  if (copy.from_array || copy.to_array) return kNotSupported;
+  const bool from_host = copy.from_type == kHostMemory, to_host = copy.to_type == kHostMemory;
+  void *const from =
+      from_host ? const_cast<void *>(copy.from_host) : reinterpret_cast<void *>(copy.from_device);
+  void *const to = to_host ? copy.to_host : reinterpret_cast<void *>(copy.to_device);
+  const bool is_inferred = copy.from_type == kUnifiedMemory || copy.to_type == kUnifiedMemory;
+  *parameters = {nullptr,
+                 {copy.from_x_bytes, copy.from_y, copy.from_z},
+                 {from, copy.from_pitch, copy.from_pitch, copy.from_height},
+                 nullptr,
+                 {copy.to_x_bytes, copy.to_y, copy.to_z},
+                 {to, copy.to_pitch, copy.to_pitch, copy.to_height},
+                 {copy.width_bytes, copy.height, copy.depth},
+                 is_inferred ? kInferred
+                 : from_host ? (to_host ? kHostToHost : kHostToDevice)
+                             : (to_host ? kDeviceToHost : kDeviceToDevice)};
+  return kOk;
+}
+
+int symbol_range(const void *symbol, size_t size_bytes, size_t offset, char **address) {
+  size_t has_bytes = 0;
+  Address base = 0;
+  RT_TRY(ensure_context());
+  RT_TRY(find_variable(symbol, &base, &has_bytes));
+  if (offset > has_bytes || size_bytes > has_bytes - offset) return kInvalidValue;
+  *address = reinterpret_cast<char *>(base + offset);
+  return kOk;
+}
+
 namespace {
 
 int copy_3d(const Copy3DParameters *parameters, bool is_async, Handle stream) {
@@ -140,16 +172,6 @@ int run_synchronously(Which which, Body body) {
   return stream ? cuStreamSynchronize(stream) : kOk;
 }
 
-int symbol_range(const void *symbol, size_t size_bytes, size_t offset, char **address) {
-  size_t has_bytes = 0;
-  Address base = 0;
-  RT_TRY(ensure_context());
-  RT_TRY(find_variable(symbol, &base, &has_bytes));
-  if (offset > has_bytes || size_bytes > has_bytes - offset) return kInvalidValue;
-  *address = reinterpret_cast<char *>(base + offset);
-  return kOk;
-}
-
 int copy_to_symbol(const void *symbol, const void *from, size_t size_bytes, size_t offset, int kind,
                    bool is_async, Handle stream) {
   char *to = nullptr;
@@ -175,6 +197,33 @@ int peer_copy(void *to, Ordinal to_device, const void *from, Ordinal from_device
   return is_async ? cuMemcpyPeerAsync(address_of(to), to_context, address_of(from), from_context, size_bytes,
                                       stream)
                   : cuMemcpyPeer(address_of(to), to_context, address_of(from), from_context, size_bytes);
+}
+
+int peer_copy_3d(const PeerCopy3DParameters *parameters, bool is_async, Handle stream) {
+  if (!parameters) return kInvalidValue;
+  if (parameters->from_array || parameters->to_array) return kNotSupported;
+  egpu::sim::Copy3DPeer copy{};
+  RT_TRY(ensure_context());
+  RT_TRY(primary_context(parameters->from_device, &copy.from_context));
+  RT_TRY(primary_context(parameters->to_device, &copy.to_context));
+  const PitchedPointer &from = parameters->from, &to = parameters->to;
+  copy.from_x_bytes = parameters->from_position.x;
+  copy.from_y = parameters->from_position.y;
+  copy.from_z = parameters->from_position.z;
+  copy.from_type = copy.to_type = kDeviceMemory;
+  copy.from_device = address_of(from.pointer);
+  copy.from_pitch = from.pitch;
+  copy.from_height = from.height;
+  copy.to_x_bytes = parameters->to_position.x;
+  copy.to_y = parameters->to_position.y;
+  copy.to_z = parameters->to_position.z;
+  copy.to_device = address_of(to.pointer);
+  copy.to_pitch = to.pitch;
+  copy.to_height = to.height;
+  copy.width_bytes = parameters->extent.width;
+  copy.height = parameters->extent.height;
+  copy.depth = parameters->extent.depth;
+  return is_async ? cuMemcpy3DPeerAsync(&copy, stream) : cuMemcpy3DPeer(&copy);
 }
 
 }  // namespace
@@ -249,6 +298,14 @@ RT_API(cudaMemcpyPeerAsync,
        (void *to, Ordinal to_device, const void *from, Ordinal from_device, size_t size_bytes, Handle stream),
        (to, to_device, from, from_device, size_bytes, stream)) {
   return peer_copy(to, to_device, from, from_device, size_bytes, true, stream);
+}
+RT_STREAM_API(cudaMemcpy3DPeer, _ptds, (const PeerCopy3DParameters *parameters), (parameters)) {
+  return run_synchronously(
+      which, [&](bool is_async, Handle stream) { return peer_copy_3d(parameters, is_async, stream); });
+}
+RT_STREAM_API(cudaMemcpy3DPeerAsync, _ptsz, (const PeerCopy3DParameters *parameters, Handle stream),
+              (parameters, stream)) {
+  return peer_copy_3d(parameters, true, which(stream));
 }
 
 RT_STREAM_API(cudaMemset, _ptds, (void *to, int value, size_t size_bytes), (to, value, size_bytes)) {

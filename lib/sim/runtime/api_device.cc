@@ -13,8 +13,10 @@ struct Field {
   size_t offset;
   bool is_size;
 };
-#define INT(attribute, field) {attribute, offsetof(DeviceProperties, field), false}
-#define SIZE(attribute, field) {attribute, offsetof(DeviceProperties, field), true}
+#define INT(attribute, field) \
+  { attribute, offsetof(DeviceProperties, field), false }
+#define SIZE(attribute, field) \
+  { attribute, offsetof(DeviceProperties, field), true }
 constexpr Field kFields[] = {
     INT(1, threads_per_block),
     INT(2, block[0]),
@@ -217,9 +219,18 @@ RT_API(cudaGetDeviceFlags, (unsigned *flags), (flags)) {
   RT_TRY(current_device(&device));
   return cuDevicePrimaryCtxGetState(device, flags, &is_active);
 }
+// The devices to try first when none has been chosen: here the first of them.
+RT_API(cudaSetValidDevices, (int *devices, int count), (devices, count)) {
+  if (count == 0) return kOk;
+  if (!devices || count < 0) return kInvalidValue;
+  for (int i = 0; i < count; ++i) RT_TRY(check_device(devices[i]));
+  thread_state().device = devices[0];
+  return kOk;
+}
+RT_FORWARD(cudaCtxResetPersistingL2Cache, cuCtxResetPersistingL2Cache, (), ())
 RT_API(cudaDeviceReset, (), ()) { return reset_device(); }
 RT_FORWARD(cudaDeviceSynchronize, cuCtxSynchronize, (), ())
-RT_FORWARD(cudaDeviceGetLimit, cuCtxGetLimit, (size_t *value, int limit), (value, limit))
+RT_FORWARD(cudaDeviceGetLimit, cuCtxGetLimit, (size_t * value, int limit), (value, limit))
 RT_FORWARD(cudaDeviceSetLimit, cuCtxSetLimit, (int limit, size_t value), (limit, value))
 RT_FORWARD(cudaDeviceGetCacheConfig, cuCtxGetCacheConfig, (int *config), (config))
 RT_FORWARD(cudaDeviceSetCacheConfig, cuCtxSetCacheConfig, (int config), (config))

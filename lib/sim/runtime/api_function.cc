@@ -112,7 +112,7 @@ RT_API(cudaOccupancyMaxActiveBlocksPerMultiprocessor,
                                                                      0);
 }
 RT_API(cudaOccupancyAvailableDynamicSMemPerBlock,
-       (size_t *size_bytes, const void *function, int blocks, int threads),
+       (size_t * size_bytes, const void *function, int blocks, int threads),
        (size_bytes, function, blocks, threads)) {
   Handle kernel = nullptr;
   Ordinal device = 0;
@@ -126,7 +126,7 @@ RT_API(cudaGetSymbolAddress, (void **address, const void *symbol), (address, sym
   RT_TRY(ensure_context());
   return find_variable(symbol, reinterpret_cast<Address *>(address), &size_bytes);
 }
-RT_API(cudaGetSymbolSize, (size_t *size_bytes, const void *symbol), (size_bytes, symbol)) {
+RT_API(cudaGetSymbolSize, (size_t * size_bytes, const void *symbol), (size_bytes, symbol)) {
   if (!size_bytes) return kInvalidValue;
   Address address = 0;
   RT_TRY(ensure_context());

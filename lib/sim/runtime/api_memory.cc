@@ -76,7 +76,7 @@ RT_FORWARD(cudaHostUnregister, cuMemHostUnregister, (void *pointer), (pointer))
 RT_FORWARD(cudaHostGetDevicePointer, cuMemHostGetDevicePointer_v2,
            (Address * address, void *pointer, unsigned flags), (address, pointer, flags))
 RT_FORWARD(cudaHostGetFlags, cuMemHostGetFlags, (unsigned *flags, void *pointer), (flags, pointer))
-RT_FORWARD(cudaMemGetInfo, cuMemGetInfo_v2, (size_t *free_bytes, size_t *total_bytes),
+RT_FORWARD(cudaMemGetInfo, cuMemGetInfo_v2, (size_t * free_bytes, size_t *total_bytes),
            (free_bytes, total_bytes))
 RT_FORWARD(cudaMemAdvise, cuMemAdvise_v2, (Address address, size_t size_bytes, int advice, Location location),
            (address, size_bytes, advice, location))
@@ -101,6 +101,21 @@ RT_FORWARD(cudaMemPoolSetAccess, cuMemPoolSetAccess, (Handle pool, const void *l
            (pool, list, count))
 RT_FORWARD(cudaMemPoolGetAccess, cuMemPoolGetAccess, (int *flags, Handle pool, void *location),
            (flags, pool, location))
+
+RT_FORWARD(cudaMemGetDefaultMemPool, cuMemGetDefaultMemPool,
+           (Handle * pool, const Location *location, int type), (pool, location, type))
+RT_FORWARD(cudaMemGetMemPool, cuMemGetMemPool, (Handle * pool, const Location *location, int type),
+           (pool, location, type))
+RT_FORWARD(cudaMemSetMemPool, cuMemSetMemPool, (const Location *location, int type, Handle pool),
+           (location, type, pool))
+
+RT_FORWARD(cudaMemRangeGetAttribute, cuMemRangeGetAttribute,
+           (void *data, size_t data_bytes, int attribute, Address address, size_t size_bytes),
+           (data, data_bytes, attribute, address, size_bytes))
+RT_FORWARD(cudaMemRangeGetAttributes, cuMemRangeGetAttributes,
+           (void **data, size_t *data_bytes, int *attributes, size_t count, Address address,
+            size_t size_bytes),
+           (data, data_bytes, attributes, count, address, size_bytes))
 
 // CUpointer_attribute: 2 memory type, 3 device pointer, 4 host pointer, 8 is managed, 9 device ordinal.
 RT_API(cudaPointerGetAttributes, (PointerAttributes * attributes, const void *pointer),

@@ -16,6 +16,12 @@ RT_STREAM_FORWARD(cudaStreamGetId, cuStreamGetId, (Handle stream, unsigned long 
                   (which(stream), id))
 RT_STREAM_FORWARD(cudaStreamGetDevice, cuStreamGetDevice, (Handle stream, Ordinal *device),
                   (which(stream), device))
+RT_STREAM_FORWARD(cudaStreamGetAttribute, cuStreamGetAttribute, (Handle stream, int id, void *value),
+                  (which(stream), id, value))
+RT_STREAM_FORWARD(cudaStreamSetAttribute, cuStreamSetAttribute, (Handle stream, int id, const void *value),
+                  (which(stream), id, value))
+RT_STREAM_FORWARD(cudaStreamCopyAttributes, cuStreamCopyAttributes, (Handle to, Handle from),
+                  (which(to), which(from)))
 RT_STREAM_FORWARD(cudaStreamSynchronize, cuStreamSynchronize, (Handle stream), (which(stream)))
 RT_STREAM_FORWARD(cudaStreamQuery, cuStreamQuery, (Handle stream), (which(stream)))
 RT_STREAM_FORWARD(cudaStreamWaitEvent, cuStreamWaitEvent, (Handle stream, Handle event, unsigned flags),
