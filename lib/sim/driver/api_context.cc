@@ -27,7 +27,7 @@ Status destroy(Handle handle) {
   const std::shared_ptr<Context> context = find<Context>(handle);
   if (!context) return kInvalidContext;
   if (context->is_primary) return kInvalidContext;
-  context->destroyed = true;
+  if (context->destroyed.exchange(true)) return kContextIsDestroyed;
   context->reset();
   ThreadState &thread = thread_state();
   if (!thread.stack.empty() && thread.stack.back() == context.get()) thread.stack.pop_back();
@@ -38,6 +38,7 @@ Status push(Handle handle) {
   if (!driver().initialized) return kNotInitialized;
   const std::shared_ptr<Context> context = find<Context>(handle);
   if (!context) return kInvalidContext;
+  if (context->destroyed) return kContextIsDestroyed;
   thread_state().stack.push_back(context.get());
   return kSuccess;
 }

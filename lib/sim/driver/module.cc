@@ -1,5 +1,7 @@
 #include "lib/sim/driver/module.h"
 
+#include <cstdlib>
+
 namespace egpu::sim {
 namespace {
 
@@ -10,6 +12,17 @@ Context &any_context() {
   const ThreadState &thread = thread_state();
   if (!thread.stack.empty() && thread.stack.back()) return *thread.stack.back();
   return *driver().devices.front()->primary;
+}
+
+// PTX ISA, ".target": sm_75 runs on all later devices, sm_90a on that one only. True if there is none.
+bool runs_on(const std::string &text, const DeviceConfig &device) {
+  const size_t directive = text.find("\n.target");
+  const size_t name = directive == std::string::npos ? directive : text.find("sm_", directive);
+  if (name == std::string::npos) return true;
+  const char *const number = text.c_str() + name + 3;
+  char *end = nullptr;
+  const long wanted = std::strtol(number, &end, 10), has = device.compute_major * 10 + device.compute_minor;
+  return end == number || (*end == 'a' ? wanted == has : wanted <= has);
 }
 
 }  // namespace
@@ -24,7 +37,13 @@ LoadedFunction::LoadedFunction(LoadedModule &its_module, std::shared_ptr<const M
       attributes(std::move(its_attributes)) {}
 
 Status LoadedModule::load(const Image &image, std::string *cause) {
+  const DeviceConfig &device = context.machine().config();
   for (const std::string &text : image.texts) {
+    if (!runs_on(text, device)) {
+      *cause = ".target: not for a device of compute capability " + std::to_string(device.compute_major) +
+               "." + std::to_string(device.compute_minor);
+      return kInvalidPtx;
+    }
     Result<std::shared_ptr<Module>> part = context.machine().load(text);
     if (!part) {
       *cause = part.error().message;
