@@ -8,8 +8,8 @@
 // symbols, which whoever splices it declares as registers in an enclosing scope:
 //
 //   egpu_map_<i>      .b64  device address of map i's block (lib/loader/map/layout.h)
-//   egpu_stride_<i>   .b64  bytes from one shard of map i to the next; 0: not sharded
-//   egpu_last_shard   .b32  number of shards - 1; the body's shard is min(%smid, this)
+//   egpu_shard_<i>    .b64  the same plus min(%smid, last shard) times the bytes of a shard: values
+//                           of a sharded map are read and written through this
 //   egpu_kernel       .b32  dense kernel id              egpu_site    .b32  site id
 //   egpu_launch_ns    .b64  CLOCK_MONOTONIC at the launch
 //   egpu_arg_<k>      .b64  kernel parameter k, zero-extended; 0 if there is none
@@ -51,6 +51,23 @@ struct MapSpec {
   std::vector<uint8_t> initial;                 // first contents of value 0; empty: zeros
 };
 
+// The most that one run of a program executes, each number on its own worst path.
+struct Cost {
+  uint32_t insns = 0;              // eBPF instructions
+  uint32_t memory = 0;             // loads, stores and atomics
+  uint32_t atomics = 0, helpers = 0;
+};
+
+// What a program uses, on any of its paths.
+struct ProgramUse {
+  std::set<std::string> helpers;     // "bpf_map_lookup_elem"
+  std::set<std::string> ctx_fields;  // "thread_idx.x"
+  std::set<int> maps;                // indices into CompiledObject::maps
+  size_t branches = 0;               // that can go both ways
+  size_t varying_branches = 0;       // of those, the ones that can split a warp
+  bool uniformity_known = true;      // false: too large to say, varying_branches is 0
+};
+
 struct CompiledProgram {
   std::string name;
   Event event;
@@ -60,6 +77,8 @@ struct CompiledProgram {
   std::vector<std::string> notes;  // warnings of the verifier, ready to print
   size_t insn_count = 0;           // eBPF instructions
   size_t stack_bytes = 0;          // of PTX .local memory
+  Cost cost;
+  ProgramUse use;
 };
 
 struct CompiledObject {
@@ -75,10 +94,12 @@ struct CompileOptions {
   bool emit_llvm = false;                        // body is LLVM IR instead, for --emit=llvm
   int opt_level = 2;
   uint32_t max_insns = 4096;                     // that one run of a program may execute
+  bool explain = false;                          // refusals with the whole path and the registers
 };
 
-// Reads, verifies and translates the object. An Error's message holds one or more
-// compiler-style diagnostics ("file:line:col: error: text", source line, caret).
+// Reads, verifies and translates the object. An Error's message holds compiler-style diagnostics
+// ("file:line:col: error: text", source line, caret), one for each cause in any of the programs, at most
+// ten, by source position.
 Result<CompiledObject> compile_object(const std::string &name, const std::vector<uint8_t> &elf,
                                       const CompileOptions &options);
 

@@ -151,7 +151,7 @@ TEST(Compile, symbols_are_those_used) {
                        " *c) { __sync_fetch_and_add(&n, " + row.expression + "); return 0; }\n";
     CompiledProgram program = only_program(text);
     std::set<std::string> expected = row.symbols;
-    expected.insert({"egpu_map_0", "egpu_stride_0", "egpu_last_shard"});
+    expected.insert("egpu_shard_0");
     EXPECT_EQ(program.symbols, expected) << row.expression;
     EXPECT_FALSE(program.writes_cookie);
     expect_assembles(program);
@@ -218,7 +218,7 @@ TEST(Compile, decides_sharding) {
       "SEC(\"gpu/entry\") int b(struct gpu_ctx *c) { n = c->sm_id; return 0; }\n");
   ASSERT_TRUE(two);
   EXPECT_FALSE(two->maps[0].sharded) << "one program adds, the other stores";
-  EXPECT_FALSE(two->programs[0].symbols.contains("egpu_stride_0"));
+  EXPECT_FALSE(two->programs[0].symbols.contains("egpu_shard_0"));
 }
 
 // What each construct turns into: the statement that has to be there.
@@ -258,7 +258,7 @@ TEST(Compile, constructs_assemble) {
       {"large value", keys,
        "u64 k[3] = {c->sm_id, 1, 2}; u64 v[40]; for (int i = 0; i < 40; i++) v[i] = i * c->lane_id; "
        "bpf_map_update_elem(&big, k, v, BPF_EXIST);",
-       "egpu_stride_"},
+       "egpu_shard_"},
       {"array update", keys, "u32 k = c->sm_id; u64 v = 7; bpf_map_update_elem(&a, &k, &v, BPF_ANY);",
        "st.global.u64"},
       {"update result",

@@ -40,18 +40,14 @@ class Gpu {
       blocks_.push_back(block);
     }
     // A free symbol's value is a statement of PTX; %r1 is the global thread number.
-    values_ = {{"egpu_last_shard", std::to_string(kShards - 1)},
-               {"egpu_kernel", "17"},
-               {"egpu_site", "29"},
-               {"egpu_launch_ns", "1000003"},
-               {"egpu_ktime_offset", "0"},
-               {"egpu_cookie", "0"},
-               {"egpu_active_mask", "0xffffffff"}};
+    values_ = {{"egpu_kernel", "17"},      {"egpu_site", "29"},  {"egpu_launch_ns", "1000003"},
+               {"egpu_ktime_offset", "0"}, {"egpu_cookie", "0"}, {"egpu_active_mask", "0xffffffff"}};
     for (size_t i = 0; i < blocks_.size(); ++i) {
       const MapSpec &map = object_.maps[i];
       values_["egpu_map_" + std::to_string(i)] = std::to_string(blocks_[i]);
-      values_["egpu_stride_" + std::to_string(i)] =
-          std::to_string(map.sharded ? map::shard_bytes(map.shape) : 0);
+      if (map.sharded)
+        shard_bytes_["egpu_shard_" + std::to_string(i)] = std::to_string(map::shard_bytes(map.shape));
+      values_["egpu_shard_" + std::to_string(i)] = std::to_string(blocks_[i]);
     }
   }
 
@@ -147,7 +143,7 @@ class Gpu {
         "\tmad.lo.u32 %r1, %r2, %r3, %r1;\n";
     for (const std::string &symbol : program.symbols) {
       auto value = values_.find(symbol);
-      std::string type = symbol.starts_with("egpu_map_") || symbol.starts_with("egpu_stride_") ||
+      std::string type = symbol.starts_with("egpu_map_") || symbol.starts_with("egpu_shard_") ||
                                  symbol.starts_with("egpu_arg_") || symbol == "egpu_launch_ns" ||
                                  symbol == "egpu_ktime_offset" || symbol == "egpu_addr" ||
                                  symbol == "egpu_cookie"
@@ -155,6 +151,10 @@ class Gpu {
                              : "b32";
       text += "\t.reg ." + type + " " + symbol + ";\n\tmov." + type + " " + symbol + ", " +
               (value == values_.end() ? "0" : value->second) + ";\n";
+      if (auto stride = shard_bytes_.find(symbol); stride != shard_bytes_.end())
+        text += "\t{\n\t.reg .b32 x;\n\t.reg .b64 y;\n\tmov.u32 x, %smid;\n\tmin.u32 x, x, " +
+                std::to_string(kShards - 1) + ";\n\tmul.wide.u32 y, x, " + stride->second + ";\n\tadd.s64 " +
+                symbol + ", " + symbol + ", y;\n\t}\n";
     }
     return text + "\t{\n" + program.body + "\t}\n\tret;\n}\n";
   }
@@ -162,7 +162,7 @@ class Gpu {
   std::unique_ptr<sim::Machine> machine_;
   CompiledObject object_;
   std::vector<uint64_t> blocks_;
-  std::map<std::string, std::string> values_;
+  std::map<std::string, std::string> values_, shard_bytes_;
 };
 
 }  // namespace egpu::test

@@ -17,7 +17,7 @@ inline std::string find_ptxas() {
 
 /// "b32" or "b64", as the body ABI says.
 inline std::string symbol_type(const std::string &name) {
-  for (const char *wide : {"egpu_map_", "egpu_stride_", "egpu_launch_ns", "egpu_arg_", "egpu_ktime_offset",
+  for (const char *wide : {"egpu_map_", "egpu_shard_", "egpu_launch_ns", "egpu_arg_", "egpu_ktime_offset",
                            "egpu_addr", "egpu_cookie"})
     if (name.rfind(wide, 0) == 0) return "b64";
   return "b32";

@@ -114,6 +114,14 @@ std::string identifier(std::string text) {
 
 class StoredModule : public testing::TestWithParam<std::string> {};
 TEST_P(StoredModule, parses_and_patches) { check_module(read_file(kCorpus + GetParam())); }
+TEST_P(StoredModule, patches_with_calls) {
+  std::vector<Probe> functions = every_probe();
+  for (Probe &p : functions) p.form = BodyForm::called;
+  std::string text = patched(read_file(kCorpus + GetParam()), functions).text;
+  EXPECT_NE(text.find("call (egpu_new_cookie), egpu_probe_0"), std::string::npos);
+  if (toolkit("ptxas").empty()) GTEST_SKIP() << "no ptxas: the patched module was not assembled";
+  EXPECT_EQ(assemble(text), "");
+}
 INSTANTIATE_TEST_SUITE_P(Corpus, StoredModule, testing::ValuesIn(files(".ptx")),
                          [](const auto &row) { return identifier(row.param); });
 

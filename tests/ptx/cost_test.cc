@@ -20,7 +20,7 @@ struct Row {
   const char *probe;
   double limit;
 };
-constexpr Row kRows[] = {{"empty", 0}, {"counter", 2}, {"histogram", 4}, {"blockhist", 2}, {"loads", 6.5}};
+constexpr Row kRows[] = {{"empty", 0}, {"counter", 2}, {"histogram", 4}, {"blockhist", 2}, {"loads", 4.25}};
 
 std::vector<Probe> compile_probes(const std::string &name) {
   std::string path = EGPU_SOURCE_DIR "/bench/probes/" + name + ".bpf.c";

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <set>
 
 #include "lib/sim/machine/machine.h"
 #include "tests/ptx/support.h"
@@ -76,15 +77,13 @@ struct LaunchRow {
   uint32_t n;
 };
 
-class Counts : public testing::TestWithParam<LaunchRow> {};
-
-TEST_P(Counts, are_exact) {
-  const LaunchRow &row = GetParam();
+void expect_exact_counts(const LaunchRow &row, BodyForm form) {
   std::vector<Probe> probes;
   for (int scope = 0; scope < 4; ++scope) {
     probes.push_back(counting(std::string(kScopes[scope]) + "/entry", 2 * scope));
     probes.push_back(counting(std::string(kScopes[scope]) + "/exit", 2 * scope + 1));
   }
+  for (Probe &probe : probes) probe.form = form;
   auto p = plan(kLeaver, probes, 1);
   ASSERT_TRUE(p) << p.error().message;
   auto machine = sim::Machine::create({});
@@ -137,6 +136,10 @@ TEST_P(Counts, are_exact) {
   EXPECT_EQ(s->cookie, 0u);
 }
 
+class Counts : public testing::TestWithParam<LaunchRow> {};
+TEST_P(Counts, are_exact) { expect_exact_counts(GetParam(), BodyForm::in_line); }
+TEST_P(Counts, are_exact_in_functions) { expect_exact_counts(GetParam(), BodyForm::called); }
+
 INSTANTIATE_TEST_SUITE_P(Launches, Counts,
                          testing::Values(LaunchRow{"one_thread", {1, 1, 1}, {1, 1, 1}, 1},
                                          LaunchRow{"one_thread_blocks", {23, 1, 1}, {1, 1, 1}, 23},
@@ -148,6 +151,103 @@ INSTANTIATE_TEST_SUITE_P(Launches, Counts,
                                          LaunchRow{"cubes", {2, 3, 1}, {5, 3, 1}, 77},
                                          LaunchRow{"big_blocks", {5, 1, 1}, {1024, 1, 1}, 5000}),
                          [](const auto &row) { return std::string(row.param.name); });
+
+// 13 loads and 7 stores in a loop that lanes leave at different times: `steps` of thread t is t % 5.
+std::string many_sites() {
+  std::string text =
+      ".version 7.0\n.target sm_80\n.address_size 64\n.entry k(.param .u64 memory) {\n"
+      "\t.reg .pred %p<3>; .reg .b32 %r<9>; .reg .b64 %rd<3>;\n"
+      "\tld.param.u64 %rd1, [memory];\n\tmov.u32 %r1, %tid.x;\n\trem.u32 %r2, %r1, 5;\n"
+      "\tmul.wide.u32 %rd2, %r1, 16;\n\tadd.s64 %rd1, %rd1, %rd2;\n\tsetp.ne.u32 %p2, %r2, 3;\n"
+      "again:\n\tsetp.eq.u32 %p1, %r2, 0;\n\t@%p1 bra done;\n";
+  for (int i = 0; i < 13; ++i) text += "\tld.global.u16 %r3, [%rd1+" + std::to_string(2 * (i % 8)) + "];\n";
+  for (int i = 0; i < 7; ++i)
+    text += "\t@%p2 st.global.u32 [%rd1+" + std::to_string(4 * (i % 4)) + "], %r2;\n";
+  return text + "\tsub.u32 %r2, %r2, 1;\n\tbra again;\ndone:\n\tret;\n}\n";
+}
+
+// Adds 1 at the site's word of the map, and the access's size and low address bits beside it.
+Probe by_site(const std::string &event_text, BodyForm form) {
+  Probe p = empty_probe(event_text);
+  p.name = event_text;
+  p.form = form;
+  p.body =
+      "\t.reg .b64 %rd<5>;\n\tmul.wide.u32 %rd1, egpu_site, 24;\n\tadd.s64 %rd1, %rd1, egpu_shard_0;\n"
+      "\tred.global.add.u64 [%rd1], 1;\n\tcvt.u64.u32 %rd2, egpu_size;\n"
+      "\tred.global.add.u64 [%rd1+8], %rd2;\n\tand.b64 %rd3, egpu_addr, 15;\n"
+      "\tred.global.add.u64 [%rd1+16], %rd3;\n";
+  p.symbols = {"egpu_shard_0", "egpu_site", "egpu_size", "egpu_addr"};
+  return p;
+}
+
+TEST(ManySites, count_the_same_in_line_and_in_functions) {
+  constexpr uint32_t kBlocks = 7, kBlockThreads = 45, kSites = 3 * 20, kShards = 3;
+  constexpr uint64_t kShardBytes = 24 * kSites;
+  const std::string text = many_sites();
+  std::vector<uint64_t> counted[2];
+  std::set<size_t> by_warp;  // how lanes come together again depends on the code around them
+  for (BodyForm form : {BodyForm::in_line, BodyForm::called}) {
+    std::vector<Probe> probes;
+    for (const char *scope : {"thread", "warp", "block"})
+      for (const char *what : {"ld", "st.global"})
+        probes.push_back(by_site(std::string(scope) + "/" + what, form));
+    auto p = plan(text, probes, 0);
+    ASSERT_TRUE(p) << p.error().message;
+    ASSERT_EQ(p->kernels[0].sites.size(), kSites);
+    sim::DeviceConfig device;
+    device.sm_count = 4;  // one more than there are copies
+    auto machine = sim::Machine::create(device);
+    uint64_t map = machine->memory().allocate(kShards * kShardBytes);
+    uint64_t memory = machine->memory().allocate(16 * kBlockThreads);
+    std::memset(reinterpret_cast<void *>(map), 0, kShards * kShardBytes);
+    std::memset(reinterpret_cast<void *>(memory), 0, 16 * kBlockThreads);
+    Bindings bindings;
+    bindings.constants = {
+        {"egpu_map_0", map}, {"egpu_stride_0", kShardBytes}, {"egpu_last_shard", kShards - 1}};
+    auto out = patch(*p, probes, bindings);
+    ASSERT_TRUE(out) << out.error().message;
+    auto module = machine->load(out->text);
+    ASSERT_TRUE(module) << module.error().message << "\n" << out->text;
+    sim::Launch launch;
+    launch.module = *module;
+    launch.kernel = "k";
+    launch.grid = {kBlocks, 1, 1};
+    launch.block = {kBlockThreads, 1, 1};
+    launch.parameters.resize(8);
+    std::memcpy(launch.parameters.data(), &memory, 8);
+    sim::Fault fault{};
+    auto ran = machine->run(launch, &fault);
+    ASSERT_TRUE(ran) << ran.error().message << fault.message;
+    const auto *words = reinterpret_cast<const uint64_t *>(map);
+    std::vector<uint64_t> &sums = counted[form == BodyForm::called];
+    sums.resize(3 * kSites);
+    for (size_t i = 0; i < kShards * sums.size(); ++i) sums[i % sums.size()] += words[i];
+    size_t used = 0;
+    for (uint32_t s = 0; s < kShards; ++s) used += words[s * sums.size()] != 0;
+    EXPECT_GE(used, 2u) << "copies of the map";
+
+    for (const Site &site : out->kernels[0].sites) {
+      const Probe &probe = probes[static_cast<size_t>(site.probe)];
+      bool load = probe.event.mnemonic[0] == "ld";
+      // Nine threads each take 0, 1, 2, 3, 4 steps; those that take 3 do not store.
+      uint64_t steps = load ? 9 * (1 + 2 + 3 + 4) : 9 * (1 + 2 + 4);
+      uint64_t executed = sums[3 * site.id];
+      if (probe.event.scope == Scope::thread) {
+        EXPECT_EQ(executed, kBlocks * steps) << probe.name;
+      } else if (probe.event.scope == Scope::warp) {
+        by_warp.insert(site.id);
+        EXPECT_GE(executed, kBlocks * 2u) << probe.name;
+        EXPECT_LE(executed, kBlocks * steps) << probe.name;
+      } else {
+        EXPECT_EQ(executed, 0u) << probe.name << ": thread 0 takes no step";
+      }
+      EXPECT_EQ(sums[3 * site.id + 1], executed * (load ? 2 : 4)) << probe.name;
+    }
+  }
+  for (size_t i = 0; i < counted[0].size(); ++i)
+    EXPECT_TRUE(by_warp.count(i / 3) != 0 || counted[0][i] == counted[1][i])
+        << "site " << i / 3 << ", word " << i % 3 << ": " << counted[0][i] << ", " << counted[1][i];
+}
 
 }  // namespace
 }  // namespace egpu::ptx::test

@@ -13,13 +13,7 @@ namespace egpu::ptx::test {
 namespace {
 
 constexpr const char *kCounter = R"(
-	.reg .b32 %r<2>;
-	.reg .b64 %rd<3>;
-	mov.u32 %r1, %smid;
-	min.u32 %r1, %r1, egpu_last_shard;
-	cvt.u64.u32 %rd1, %r1;
-	mad.lo.u64 %rd2, %rd1, egpu_stride_0, egpu_map_0;
-	red.global.add.u64 [%rd2], 1;
+	red.global.add.u64 [egpu_shard_0], 1;
 )";
 
 // Registers and labels as LLVM names them, which are also the kernels' names.
@@ -97,7 +91,7 @@ Probe counter_probe(const std::string &event_text) {
   Probe p = empty_probe(event_text);
   p.name = "counter";
   p.body = kCounter;
-  p.symbols = {"egpu_map_0", "egpu_stride_0", "egpu_last_shard"};
+  p.symbols = {"egpu_shard_0"};
   return p;
 }
 

@@ -32,10 +32,11 @@ Value *Builder::symbol32(const std::string &name) { return pure(name, "mov.b32",
 Value *Builder::symbol64(const std::string &name) { return pure(name, "mov.b64", "=l", getInt64Ty()); }
 Value *Builder::special32(const std::string &name) { return pure(name, "mov.u32", "=r", getInt32Ty()); }
 
-Value *Builder::low_symbol(const std::string &name) { return pure(name, "cvt.u32.u64", "=r", getInt32Ty()); }
+Value *Builder::map_base(int index) { return address_symbol("egpu_map_" + std::to_string(index)); }
+Value *Builder::shard_base(int index) { return address_symbol("egpu_shard_" + std::to_string(index)); }
 
-Value *Builder::map_base(int index) {
-  Value *base = symbol64("egpu_map_" + std::to_string(index));
+Value *Builder::address_symbol(const std::string &name) {
+  Value *base = symbol64(name);
   // All 64-bit numbers from 1 on.
   llvm::MDBuilder metadata(getContext());
   llvm::cast<llvm::CallInst>(base)->setMetadata(llvm::LLVMContext::MD_range,

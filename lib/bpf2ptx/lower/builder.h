@@ -24,11 +24,9 @@ class Builder : public llvm::IRBuilder<> {
   llvm::Value *symbol32(const std::string &name);
   llvm::Value *symbol64(const std::string &name);
 
-  /// The low 32 bits of a .b64 symbol.
-  llvm::Value *low_symbol(const std::string &name);
-
-  /// The address of map `index`'s block, known not to be 0.
+  /// The address of map `index`'s block, or of this SM's copy of it; known not to be 0.
   llvm::Value *map_base(int index);
+  llvm::Value *shard_base(int index);
 
   /// A special register that does not change while the program runs: "%smid".
   llvm::Value *special32(const std::string &name);
@@ -53,6 +51,7 @@ class Builder : public llvm::IRBuilder<> {
   llvm::AllocaInst *local(llvm::Type *type, const char *name, uint64_t align = 8);
 
  private:
+  llvm::Value *address_symbol(const std::string &name);
   llvm::Value *pure(const std::string &name, const char *move, const char *constraints, llvm::Type *result);
 
   llvm::Function *function_;

@@ -46,14 +46,7 @@ Value *MapCode::base() { return b_.map_base(index_); }
 Value *MapCode::add(Value *address, Value *bytes) { return b_.CreateAdd(address, bytes, "", true); }
 
 Value *MapCode::shard_base() {
-  if (!spec_.sharded) return base();
-  Value *sm = b_.special32("%smid");
-  Value *shard = b_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, sm, b_.symbol32("egpu_last_shard"));
-  // 32 bits hold most strides: one wide multiplication instead of three.
-  std::string name = "egpu_stride_" + std::to_string(index_);
-  bool narrow = map::shard_bytes(spec_.shape) <= UINT32_MAX;
-  Value *stride = narrow ? b_.CreateZExt(b_.low_symbol(name), b_.getInt64Ty()) : b_.symbol64(name);
-  return add(base(), b_.CreateMul(b_.CreateZExt(shard, b_.getInt64Ty()), stride, "", true));
+  return spec_.sharded ? b_.shard_base(index_) : base();
 }
 
 Value *MapCode::global_address(uint64_t offset) { return add(shard_base(), b_.i64(offset)); }

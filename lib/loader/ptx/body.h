@@ -20,6 +20,8 @@ class Body {
   /// The text with every label `L` replaced by `<prefix>_<number>`.
   std::string with_labels(const std::string &prefix) const;
   bool empty() const { return pieces_.empty(); }
+  /// Instructions, declarations not counted.
+  size_t statements() const { return statements_; }
 
  private:
   struct Piece {
@@ -27,6 +29,7 @@ class Body {
     int label = -1;  // number of the label that follows the text; -1: none
   };
   std::vector<Piece> pieces_;
+  size_t statements_ = 0;
 };
 
 }  // namespace egpu::ptx

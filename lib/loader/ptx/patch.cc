@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "lib/loader/ptx/function.h"
 #include "lib/loader/ptx/rewrite.h"
 #include "lib/loader/ptx/splice.h"
 
@@ -27,7 +28,7 @@ Result<Prepared> prepare(std::string_view text, const std::vector<Probe> &probes
     KernelUse &k = out.analysis.kernels[i];
     State state;
     if (k.plan.refused.empty() && !k.plan.sites.empty())
-      state = decide_state(out.analysis, k, probes, i, &k.plan.refused);
+      state = decide_state(out.analysis, k, probes, out.bodies, i, &k.plan.refused);
     k.plan.shared_bytes = state.bytes;
     out.states.push_back(std::move(state));
   }
@@ -59,6 +60,8 @@ class Writer {
         directive(item);
       } else if (!areas_written) {
         for (size_t k = 0; k < p_.states.size(); ++k) area(k);
+        TRY(std::string functions, called_bodies());
+        out_ += functions;
         areas_written = true;
       }
       if (item.kind == ItemKind::variables) variables(item);
@@ -112,6 +115,20 @@ class Writer {
     if (!is_patched(a_.kernels[k]) || s.bytes == 0) return;
     line(".shared .align " + std::to_string(s.alignment) + " .b8 " + s.area + "[" + std::to_string(s.bytes) +
          "];");
+  }
+
+  // The bodies that a patched kernel calls.
+  Result<std::string> called_bodies() const {
+    std::set<int> called;
+    for (size_t k = 0; k < p_.states.size(); ++k)
+      if (is_patched(a_.kernels[k])) called.insert(p_.states[k].called.begin(), p_.states[k].called.end());
+    std::string out;
+    for (int probe : called) {
+      size_t n = static_cast<size_t>(probe);
+      TRY(std::string text, function_definition(probes_[n], n, p_.bodies[n], bindings_));
+      out += text;
+    }
+    return out;
   }
 
   Result<Ok> function(uint32_t index) {

@@ -26,6 +26,9 @@
 
 namespace egpu::ptx {
 
+// How a body stands in a kernel; by_cost: as form.h decides.
+enum class BodyForm : uint8_t { by_cost, in_line, called };
+
 struct Probe {
   std::string name;  // for messages
   Event event;
@@ -33,6 +36,7 @@ struct Probe {
   std::set<std::string> symbols;
   bool writes_cookie = false;
   int object = 0;  // programs of one object share the cookie of their scope
+  BodyForm form = BodyForm::by_cost;
 };
 
 struct Site {
@@ -63,9 +67,11 @@ struct Bindings {
                                                // refuses the kernels that use it
   std::map<std::string, uint32_t> kernel_ids;  // by mangled name; kernels that it lacks are left out
                                                // (unless it is empty)
-  std::map<std::string, uint64_t> constants;   // egpu_map_<i>, egpu_stride_<i>, egpu_last_shard,
-                                               // egpu_ktime_offset of object 0; "<object>:" in
-                                               // front for others, e.g. "1:egpu_map_0"
+  std::map<std::string, uint64_t> constants;   // egpu_map_<i>, egpu_ktime_offset; for egpu_shard_<i>
+                                               // the bytes between two copies egpu_stride_<i> (0: there
+                                               // is one) and egpu_last_shard, the number of copies - 1.
+                                               // Of object 0; for others "<object>:" stands in front,
+                                               // e.g. "1:egpu_map_0"
 };
 
 struct Patched {

@@ -1,23 +1,23 @@
 #include "lib/loader/ptx/splice.h"
 
 #include <algorithm>
-#include <cinttypes>
-#include <cstdio>
+
+#include "lib/loader/ptx/function.h"
+#include "lib/loader/ptx/symbols.h"
 
 namespace egpu::ptx {
 namespace {
 
 std::string number(uint64_t n) { return std::to_string(n); }
 
-std::string hex(uint64_t n) {
-  char text[24];
-  std::snprintf(text, sizeof text, "0x%" PRIx64, n);
-  return text;
-}
-
 std::string cookie_register(Scope scope, int object) {
   static constexpr const char *kNames[] = {"thread", "warp", "block", "grid"};
   return std::string("egpu_cookie_") + kNames[static_cast<int>(scope)] + "_" + std::to_string(object);
+}
+
+// The register of a whole kernel that holds what the symbol is for one object.
+std::string shard_register(int object, const std::string &symbol) {
+  return "egpu_own_" + number(static_cast<uint64_t>(object)) + "_" + symbol;
 }
 
 // egpu_n = threads of the block, egpu_t = this thread's number in it. CUDA fills warps in
@@ -61,9 +61,22 @@ bool reads(const Probe &p, const char *symbol) { return p.symbols.count(symbol) 
 
 std::string Splicer::shared(uint32_t offset) const { return "[" + s_.area + "+" + number(offset) + "]"; }
 
-// What a kernel does first: cookies and counts start at zero, parameters are saved.
-std::string Splicer::preparations() const {
+// The maps' copies that sites of instructions use, found once.
+Result<std::string> Splicer::shards() const {
   std::string out;
+  for (const auto &[object, symbol] : s_.shards) {
+    auto user = std::find_if(probes_.begin(), probes_.end(), [&, o = object, &name = symbol](const Probe &p) {
+      return p.object == o && p.symbols.count(name) != 0;
+    });
+    TRY(std::string text, define_constant(*user, symbol, shard_register(object, symbol), bindings_));
+    out += text;
+  }
+  return out;
+}
+
+// What a kernel does first: cookies and counts start at zero, parameters are saved.
+Result<std::string> Splicer::preparations() const {
+  TRY(std::string out, shards());
   for (const auto &[key, cookie] : s_.cookies) {
     if (cookie.place != CookiePlace::reg) continue;
     std::string name = cookie_register(key.first, key.second);
@@ -151,7 +164,9 @@ Result<std::string> Splicer::text(const FunctionUse &use, const Point &point) co
   const Statement *statement = point.statement < f.body.size() ? &f.body[point.statement] : nullptr;
   Place place{f.entry, point, statement};
   std::string out;
-  if (point.kind == EventKind::entry) out = preparations();
+  if (point.kind == EventKind::entry) {
+    TRY(out, preparations());
+  }
   std::string past;
   bool conditional = point.kind != EventKind::entry && !point.is_branch && statement != nullptr &&
                      !statement->predicate.empty();
@@ -262,9 +277,12 @@ Result<std::string> Splicer::site(const Place &place, size_t index) const {
   }
   std::string elect = election(p, place, end);
   out += elect;
-  TRY(std::string free_symbols, symbols(p, place, id));
+  TRY(std::string free_symbols, symbols(which, place, id));
   out += free_symbols;
-  out += "\t{\n" + bodies_[static_cast<size_t>(which)].with_labels("egpu_label_" + number(id)) + "\n\t}\n";
+  std::string body = s_.called.count(which) != 0
+                         ? function_call(p, static_cast<size_t>(which))
+                         : bodies_[static_cast<size_t>(which)].with_labels("egpu_label_" + number(id)) + "\n";
+  out += "\t{\n" + body + "\t}\n";
   if (reads(p, "egpu_cookie") && p.writes_cookie) out += cookie(p, place.in_entry, true);
   if (!elect.empty()) out += end + ":\n";
   return out + "\t}\n";
@@ -293,22 +311,24 @@ std::string Splicer::election(const Probe &p, const Place &place, const std::str
          "\tsetp.ne.u32 egpu_skip, egpu_e, 0;\n\t@egpu_skip bra " + end + ";\n";
 }
 
-Result<std::string> Splicer::symbols(const Probe &p, const Place &place, uint32_t site_id) const {
+Result<std::string> Splicer::symbols(int which, const Place &place, uint32_t site_id) const {
+  const Probe &p = probes_[static_cast<size_t>(which)];
   std::string out;
-  auto define = [&](const char *type, const std::string &name, const std::string &value) {
-    out +=
-        std::string("\t.reg .") + type + " " + name + ";\n\tmov." + type + " " + name + ", " + value + ";\n";
+  auto define = [&](const std::string &name, const std::string &value) {
+    std::string type = symbol_type(name);
+    out += "\t.reg ." + type + " " + name + ";\n\tmov." + type + " " + name + ", " + value + ";\n";
   };
   bool memory = place.point.kind == EventKind::insn && !place.point.is_branch;
   for (const std::string &symbol : p.symbols) {
     uint32_t n = 0;
     if (symbol == "egpu_active_mask" || symbol == "egpu_taken_mask") continue;
+    if (is_constant(symbol) && s_.called.count(which) != 0) continue;  // the function sets it
     if (symbol == "egpu_site") {
-      define("b32", symbol, number(site_id));
+      define(symbol, number(site_id));
     } else if (symbol == "egpu_kernel") {
       auto id = bindings_.kernel_ids.find(k_.plan.name);
       if (id == bindings_.kernel_ids.end()) return Error{"kernel " + k_.plan.name + " has no id"};
-      define("b32", symbol, number(id->second));
+      define(symbol, number(id->second));
     } else if (symbol == "egpu_launch_ns") {
       std::string from = place.in_entry
                              ? "ld.param.u64 egpu_launch_ns, [" + std::string(kLaunchNsParameter) + "]"
@@ -319,24 +339,18 @@ Result<std::string> Splicer::symbols(const Probe &p, const Place &place, uint32_
     } else if (symbol == "egpu_addr" && memory) {
       out += address(place.point.access);
     } else if (symbol == "egpu_size" && memory) {
-      define("b32", symbol, number(place.point.access.bytes));
+      define(symbol, number(place.point.access.bytes));
     } else if (symbol == "egpu_cookie") {
       out += cookie(p, place.in_entry, false);
+    } else if (place.in_entry && place.point.kind == EventKind::insn &&
+               s_.shards.count({p.object, symbol}) != 0) {
+      define(symbol, shard_register(p.object, symbol));
     } else {
-      TRY(std::string text, constant(p, symbol));
+      TRY(std::string text, define_constant(p, symbol, symbol, bindings_));
       out += text;
     }
   }
   return out;
-}
-
-Result<std::string> Splicer::constant(const Probe &p, const std::string &symbol) const {
-  std::string key = p.object == 0 ? symbol : std::to_string(p.object) + ":" + symbol;
-  auto value = bindings_.constants.find(key);
-  if (value == bindings_.constants.end()) return Error{p.name + ": " + key + " has no value at this event"};
-  const char *type = symbol == "egpu_last_shard" ? "b32" : "b64";
-  return std::string("\t.reg .") + type + " " + symbol + ";\n\tmov." + type + " " + symbol + ", " +
-         hex(value->second) + ";\n";
 }
 
 // Parameter `index`, zero-extended; of a struct its first eight bytes.

@@ -47,13 +47,13 @@ class Splicer {
     const Point &point;
     const Statement *statement;  // null: the end of the body
   };
-  std::string preparations() const;
+  Result<std::string> preparations() const;
+  Result<std::string> shards() const;
   std::string rendezvous() const;
   Result<std::string> exit_sites(const Place &place) const;
   Result<std::string> site(const Place &place, size_t number) const;
   std::string election(const Probe &probe, const Place &place, const std::string &end) const;
-  Result<std::string> symbols(const Probe &probe, const Place &place, uint32_t site_id) const;
-  Result<std::string> constant(const Probe &probe, const std::string &symbol) const;
+  Result<std::string> symbols(int which, const Place &place, uint32_t site_id) const;
   std::string argument(uint32_t number, bool in_entry) const;
   std::string address(const Access &access) const;
   std::string cookie(const Probe &probe, bool in_entry, bool store) const;

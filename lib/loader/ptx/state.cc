@@ -2,17 +2,20 @@
 
 #include <algorithm>
 
+#include "lib/loader/ptx/form.h"
+#include "lib/loader/ptx/symbols.h"
+
 namespace egpu::ptx {
 namespace {
 
 constexpr uint32_t kStaticSharedLimit = 48 * 1024;  // CUDA C++ guide: static shared memory per block
 
-// Calls visit(function use, point, probe) for every site of the kernel.
+// Calls visit(function use, point, probe's number) for every site of the kernel.
 template <class Visit>
-void for_each_site(const KernelUse &k, const std::vector<Probe> &probes, Visit visit) {
+void for_each_site(const KernelUse &k, Visit visit) {
   for (const FunctionUse &use : k.functions)
     for (const Point &point : use.points)
-      for (int p : point.probes) visit(use, point, probes[static_cast<size_t>(p)]);
+      for (int p : point.probes) visit(use, point, p);
 }
 
 uint64_t shared_of_original(const Analysis &a, const KernelUse &k, bool *dynamic) {
@@ -27,6 +30,18 @@ uint64_t shared_of_original(const Analysis &a, const KernelUse &k, bool *dynamic
       bytes += v.bytes + shared_alignment(v) - 1;
   }
   return bytes;
+}
+
+std::set<int> called_probes(const KernelUse &k, const std::vector<Probe> &probes,
+                            const std::vector<Body> &bodies) {
+  std::vector<BodyUse> uses;
+  for (size_t p = 0; p < probes.size(); ++p) uses.push_back({probes[p].form, bodies[p].statements(), 0});
+  for (const Site &site : k.plan.sites) ++uses[static_cast<size_t>(site.probe)].sites;
+  std::vector<bool> called = choose_called(uses);
+  std::set<int> out;
+  for (size_t p = 0; p < probes.size(); ++p)
+    if (called[p] && uses[p].sites != 0) out.insert(static_cast<int>(p));
+  return out;
 }
 
 }  // namespace
@@ -48,9 +63,10 @@ bool argument_number(const std::string &symbol, uint32_t *k) {
   return symbol.size() > kPrefix.size();
 }
 
-State decide_state(const Analysis &a, const KernelUse &k, const std::vector<Probe> &probes, uint32_t ordinal,
-                   std::string *problem) {
+State decide_state(const Analysis &a, const KernelUse &k, const std::vector<Probe> &probes,
+                   const std::vector<Body> &bodies, uint32_t ordinal, std::string *problem) {
   State s;
+  s.called = called_probes(k, probes, bodies);
   const Function &entry = a.module.functions[k.function];
   s.area = "egpu_shared_" + std::to_string(ordinal);
   if (entry.threads != 0) s.threads = std::min(entry.threads, 1024u);
@@ -61,7 +77,8 @@ State decide_state(const Analysis &a, const KernelUse &k, const std::vector<Prob
     return at;
   };
   bool warp_exit = false, block_exit = false;
-  for_each_site(k, probes, [&](const FunctionUse &use, const Point &point, const Probe &p) {
+  for_each_site(k, [&](const FunctionUse &use, const Point &point, int number) {
+    const Probe &p = probes[static_cast<size_t>(number)];
     bool in_func = use.function != k.function;
     bool is_exit = point.kind == EventKind::exit;
     if (is_exit && p.event.scope == Scope::warp) warp_exit = true;
@@ -77,6 +94,9 @@ State decide_state(const Analysis &a, const KernelUse &k, const std::vector<Prob
       bool saved = in_func && argument_number(symbol, &n) && n < entry.parameters.size();
       if (saved && s.saved_arguments.count(n) == 0) s.saved_arguments[n] = take(1);
     }
+    for (const std::string &symbol : p.symbols)
+      if (is_shard(symbol) && !in_func && point.kind == EventKind::insn && s.called.count(number) == 0)
+        s.shards.insert({p.object, symbol});
     if (p.symbols.count("egpu_cookie") == 0) return;
     Cookie &cookie = s.cookies[{p.event.scope, p.object}];
     bool same_thread = p.event.scope == Scope::thread || point.kind == EventKind::entry;

@@ -6,6 +6,8 @@
 //             else; the launch slot for a grid whose exit reads it.
 //   counts    threads that have left, one per warp and one per block (exit programs)
 //   saved     parameters that a site in a .func needs, which cannot read them itself
+//   shards    the address of this SM's copy of a map, for sites of instructions: a register, set at
+//             entry (a thread that moves to another SM may keep its copy; readers add them all)
 //
 // The shared area is one module-level variable per kernel. Where the kernel uses dynamic shared
 // memory, which follows the static one, the area is a multiple of 1,024 bytes, so that the
@@ -13,10 +15,13 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "lib/loader/ptx/analyze.h"
+#include "lib/loader/ptx/body.h"
 
 namespace egpu::ptx {
 
@@ -37,6 +42,8 @@ struct State {
   uint32_t warp_counts = kNowhere, block_count = kNowhere;
   uint32_t saved_launch_ns = kNowhere, saved_slot = kNowhere;
   std::map<uint32_t, uint32_t> saved_arguments;  // parameter -> offset
+  std::set<std::pair<int, std::string>> shards;  // object and symbol
+  std::set<int> called;                          // probes whose body is a function
   bool grid_exit = false, slot_cookie = false;
   bool initialised_by_one = false;  // thread 0 writes parts of it, then a barrier
 
@@ -45,7 +52,7 @@ struct State {
 
 /// Sets *problem if the kernel cannot be given what the probes need.
 State decide_state(const Analysis &analysis, const KernelUse &kernel, const std::vector<Probe> &probes,
-                   uint32_t ordinal, std::string *problem);
+                   const std::vector<Body> &bodies, uint32_t ordinal, std::string *problem);
 
 /// k of "egpu_arg_<k>"; false if the symbol is another.
 bool argument_number(const std::string &symbol, uint32_t *k);
