@@ -25,8 +25,8 @@ function(egpu_library name)
   target_link_libraries(${name} PUBLIC egpu_options egpu_sanitize ${arg_DEPENDS})
 endfunction()
 
-# egpu_tool(NAME SOURCES... [DEPENDS...]): a program that is installed in bin/.
-function(egpu_tool name)
+# egpu_program(NAME SOURCES... [DEPENDS...]): a program in bin/.
+function(egpu_program name)
   cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE egpu_options egpu_sanitize ${arg_DEPENDS})
@@ -36,6 +36,11 @@ function(egpu_tool name)
     set_target_properties(${name} PROPERTIES BUILD_RPATH "$ORIGIN/../lib" INSTALL_RPATH "$ORIGIN/../lib")
   endif()
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+endfunction()
+
+# egpu_tool(NAME SOURCES... [DEPENDS...]): a program that is installed.
+function(egpu_tool name)
+  egpu_program(${name} ${ARGN})
   install(TARGETS ${name} RUNTIME DESTINATION bin)
 endfunction()
 

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # Packs the portable build with compiled probes into .portable/egpu.tar.gz, for a machine without
-# LLVM, libbpf or clang. There: tar xzf egpu.tar.gz; egpu/bin/egpu-load ...; tests: tests/gpu/run.sh
+# LLVM, libbpf or clang. There: tar xzf egpu.tar.gz; egpu/bin/egpu-load ...; tests: tests/gpu/*.sh
 # Usage: scripts/package.sh [BUILD_DIRECTORY]      default build/portable (made if need be)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=${1:-build/portable}
 
-if [ "$build" = build/portable ] && [ ! -x "$build/bin/egpu-load" ]; then
+if [ "$build" = build/portable ] && { [ ! -x "$build/bin/egpu-load" ] || [ ! -x "$build/bin/bpf-check" ]; }; then
   cmake --preset portable >/dev/null
-  cmake --build --preset portable --target egpu-cc egpu-load egpu-map egpu_agent
+  cmake --build --preset portable --target egpu-cc egpu-load egpu-map egpu_agent bpf-run bpf-check
 fi
 cmake --build "$build" --target egpu_sim_runtime egpu_sim_runtime_static
 stage=$(mktemp -d)

@@ -3,27 +3,9 @@
 #include <algorithm>
 
 #include "lib/bpf2ptx/insn/format.h"
-#include "tests/tools/machines.h"
 
 namespace egpu::bpf::run {
 namespace {
-
-struct Machine {
-  const char *name;
-  std::function<Result<std::vector<Outcome>>(const std::vector<Prepared> &)> run;
-};
-
-std::vector<Machine> machines() {
-  std::vector<Machine> all;
-#ifdef EGPU_HAS_JIT
-  all.push_back({"cpu", [](const std::vector<Prepared> &p) { return run_on_cpu(p); }});
-#endif
-  all.push_back({"sim", [](const std::vector<Prepared> &p) -> Result<std::vector<Outcome>> {
-                   TRY(auto device, simulated_device());
-                   return run_on_device(p, device.get());
-                 }});
-  return all;
-}
 
 std::string show(const Outcome &outcome) {
   std::string text = hex(outcome.r0) + ", memory";
@@ -54,9 +36,9 @@ std::optional<Job> without(const Job &job, int begin, int end) {
 
 }  // namespace
 
-Comparison compare(const std::vector<Job> &jobs) {
+Comparison compare(const std::vector<Job> &jobs, const std::vector<Machine> &machines) {
   Comparison result;
-  std::vector<Prepared> prepared;
+  Batch prepared;
   std::vector<size_t> which;
   std::vector<Outcome> expected;
   for (size_t i = 0; i < jobs.size(); ++i) {
@@ -73,7 +55,7 @@ Comparison compare(const std::vector<Job> &jobs) {
   }
   result.compared = prepared.size();
   if (prepared.empty()) return result;
-  for (const Machine &machine : machines()) {
+  for (const Machine &machine : machines) {
     auto outcomes = machine.run(prepared);
     if (!outcomes) {
       // One of them; alone, the others are as they should be.
@@ -83,7 +65,8 @@ Comparison compare(const std::vector<Job> &jobs) {
         continue;
       }
       for (size_t i : which)
-        for (Difference d : compare({jobs[i]}).differences) result.differences.push_back({i, d.text});
+        for (const Difference &d : compare({jobs[i]}, machines).differences)
+          result.differences.push_back({i, d.text});
       if (result.differences.empty()) result.differences.push_back({which[0], text + " (the batch)"});
       return result;
     }
@@ -111,6 +94,14 @@ Job shrink(const Job &job, const std::function<bool(const Job &)> &fails) {
       }
   }
   return smallest;
+}
+
+std::string report(const Job &job, uint64_t seed, const Difference &difference,
+                   const std::vector<Machine> &machines) {
+  Job smallest = shrink(job, [&](const Job &j) { return !compare({j}, machines).differences.empty(); });
+  Comparison last = compare({smallest}, machines);
+  return format("seed {}:\n{}\nshrunk:\n{}{}", seed, difference.text, listing(smallest),
+                last.differences.empty() ? "" : last.differences[0].text);
 }
 
 std::string listing(const Job &job) {

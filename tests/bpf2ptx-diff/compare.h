@@ -1,11 +1,11 @@
-// Runs jobs on the interpreter, this processor and the simulated GPU, and finds the jobs on which
-// they differ; and makes such a job small.
+// Runs jobs on the interpreter and on other machines, and finds the jobs on which they differ; and makes
+// such a job small.
 #pragma once
 #include <functional>
 #include <string>
 #include <vector>
 
-#include "tests/tools/job.h"
+#include "tests/tools/machines.h"
 
 namespace egpu::bpf::run {
 
@@ -20,10 +20,14 @@ struct Comparison {
 };
 
 /// All jobs in one batch per machine.
-Comparison compare(const std::vector<Job> &jobs);
+Comparison compare(const std::vector<Job> &jobs, const std::vector<Machine> &machines);
 
 /// The smallest job found, by leaving out instructions, for which `fails` still holds.
 Job shrink(const Job &job, const std::function<bool(const Job &)> &fails);
+
+/// A difference with the job as small as it can be made: seed, what the machines say, instructions, memory.
+std::string report(const Job &job, uint64_t seed, const Difference &difference,
+                   const std::vector<Machine> &machines);
 
 /// Its instructions and memory.
 std::string listing(const Job &job);

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Text tests of bpf-run: program, status, stdout and stderr.
-# Usage: cli.sh BPF_RUN SIM_DRIVER_DIR HAS_JIT
+# Usage: cli.sh BPF_RUN SIM_DRIVER_DIR
 set -u
-run=$1 sim_dir=$2 has_jit=$3
+run=$1 sim_dir=$2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 passed=0 failed=0
@@ -33,8 +33,12 @@ gotol="b7 00 00 00 07 00 00 00 06 00 00 00 01 00 00 00 b7 00 00 00 01 00 00 00 $
 # if r2 != 0 gotol-like path: r0 = 7; if r2 == 0 goto +1; gotol +1; r0 = 1; exit
 gotol_live="b7 00 00 00 07 00 00 00 15 02 01 00 00 00 00 00 06 00 00 00 01 00 00 00 b7 00 00 00 01 00 00 00 $exit"
 
-backends='interp sim'
-[ "$has_jit" = 1 ] && backends="$backends cpu"
+# r0 = *(u32 *)(r1 +2)
+word_at_2="61 10 02 00 00 00 00 00 $exit"
+# call bpf_ktime_get_ns; r0 = 2
+clock="85 00 00 00 05 00 00 00 b7 00 00 00 02 00 00 00 $exit"
+
+backends='interp sim cpu'
 # The CUDA back end on the simulated driver.
 if [ -e "$sim_dir/libcuda.so.1" ]; then
   backends="$backends cuda"
@@ -47,7 +51,10 @@ for backend in $backends; do
   check "$backend-gotol" 0 7 '' "$gotol_live" 01 --backend=$backend
   check "$backend-gotol-not" 0 1 '' "$gotol_live" --backend=$backend
   check "$backend-dead-code" 0 7 '' "$gotol" --no-verify --backend=$backend
-  check "$backend-refused" 1 '' 'error: .*dead code' "$gotol" --backend=$backend
+  check "$backend-refused" 1 '' 'error: .*dead code' "$gotol" --verify --backend=$backend
+  check "$backend-refused-runs" 0 7 'note: runs unverified: .*dead code' "$gotol" --backend=$backend
+  check "$backend-misaligned" 0 44332211 'note: runs unverified: ' "$word_at_2" 'aa  bb  11  22  33  44  cc  dd  ' --backend=$backend
+  check "$backend-clock" 0 2 '' "$clock" --backend=$backend
   check "$backend-batch" 0 $'2a\n1122334455667790\n2a' '' \
     "$forty_two"$'\n'"$memory_and_length|8877665544332211"$'\n'"$forty_two|00" --batch --backend=$backend
 done
@@ -65,6 +72,9 @@ check unused-field 1 '' "unused field 'src'" "b7 10 00 00 2a 00 00 00 $exit"
 check bad-backend 1 '' "interp, cpu, sim or cuda, not 'gpu'" "$forty_two" --backend=gpu
 check bad-argument 1 '' "unexpected argument '--fast'" "$forty_two" --fast
 check too-long 1 '' 'more than 100 instructions' "b7 00 00 00 00 00 00 00 07 00 00 00 01 00 00 00 a5 00 fe ff e8 03 00 00 $exit" --max-insns=100
+check no-helper 1 '' 'error: .*999' "85 00 00 00 e7 03 00 00 $exit" --no-verify
+check callx 1 '' 'calls through a register' "8d 02 00 00 00 00 00 00 $exit"
+check kfunc 1 '' 'kernel functions' "85 20 00 00 2a 00 00 00 $exit"
 check no-end 1 '' 'executed' "05 00 ff ff 00 00 00 00" --no-verify
 
 clang=$(command -v clang-19 || command -v clang)

@@ -1,83 +1,26 @@
-// Programs of tests/tools/conformance/*.txt, one file for each conformance group of RFC 9669, on
-// every machine, verified and not: what they give is what the file says.
-//
-//   == name              begins a program
-//   memory 01 02 ff      its memory; none: r1 and r2 are 0
-//   unverified           what the verifier refuses, so that it runs without only
-//   result 0x17          the r0 that is expected
-//   (the rest)           assembly, lib/bpf2ptx/insn/assemble.h
-#include <gmock/gmock.h>
+// Programs of tests/tools/conformance/*.txt on every machine, verified and not: what they give is what
+// the file says.
 #include <gtest/gtest.h>
 
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
+#include <map>
 
-#include "lib/bpf2ptx/insn/assemble.h"
-#include "lib/bpf2ptx/insn/encode.h"
+#include "tests/tools/cases.h"
 #include "tests/tools/machines.h"
 
 namespace egpu::bpf::run {
 namespace {
 
-struct Case {
-  std::string file, name, text;
-  std::vector<uint8_t> memory;
-  bool verifiable = true;
-  uint64_t result = 0;
-};
-
 const std::vector<Case> &cases() {
   static const std::vector<Case> all = [] {
-    std::vector<Case> found;
-    std::filesystem::path directory = std::filesystem::path(EGPU_SOURCE_DIR) / "tests/tools/conformance";
-    for (const auto &entry : std::filesystem::directory_iterator(directory)) {
-      std::ifstream file(entry.path());
-      for (std::string line; std::getline(file, line);) {
-        std::istringstream words(line);
-        std::string word, rest;
-        words >> word;
-        std::getline(words >> std::ws, rest);
-        if (word == "==") {
-          found.push_back({entry.path().stem().string(), rest, {}, {}, true, 0});
-        } else if (found.empty()) {
-          continue;  // comments at the head
-        } else if (word == "memory") {
-          auto bytes = parse_hex(rest);
-          EXPECT_TRUE(bytes) << line;
-          if (bytes) found.back().memory = *bytes;
-        } else if (word == "unverified") {
-          found.back().verifiable = false;
-        } else if (word == "result") {
-          found.back().result = std::stoull(rest, nullptr, 0);
-        } else {
-          found.back().text += line + "\n";
-        }
-      }
-    }
-    return found;
+    auto found = read_cases(std::filesystem::path(EGPU_SOURCE_DIR) / "tests/tools/conformance");
+    EXPECT_TRUE(found) << found.error().message;
+    return found ? *found : std::vector<Case>{};
   }();
   return all;
 }
 
-// Through bytecode, as bpf-run has it.
-Result<Job> job_of(const Case &c, bool verified) {
-  TRY(Assembly assembly, assemble(c.text));
-  std::vector<RawInsn> code = encode(assembly.insns);
-  std::vector<uint8_t> bytes(code.size() * sizeof(RawInsn));
-  std::memcpy(bytes.data(), code.data(), bytes.size());
-  Job job;
-  TRY(job.program, program_of_bytecode(bytes));
-  job.memory = c.memory;
-  job.verified = verified;
-  return job;
-}
-
-using Machine = std::function<Result<std::vector<Outcome>>(const std::vector<Prepared> &)>;
-
 // All of them at once; the interpreter's memory is what theirs must be.
-void run_batch(bool verified, const Machine &machine) {
+void run_batch(bool verified, const std::function<Result<std::vector<Outcome>>(const Batch &)> &machine) {
   std::vector<Prepared> prepared;
   std::vector<const Case *> run;
   std::vector<Outcome> expected;
@@ -141,7 +84,7 @@ TEST(Conformance, UnverifiedProgramsAreRefused) {
 void on_simulated_gpu(bool verified) {
   auto device = simulated_device();
   ASSERT_TRUE(device);
-  run_batch(verified, [&](const std::vector<Prepared> &p) { return run_on_device(p, device->get()); });
+  run_batch(verified, [&](const Batch &p) { return run_on_device(p, device->get()); });
 }
 
 TEST(Conformance, SimulatedGpu) { on_simulated_gpu(true); }
@@ -150,24 +93,22 @@ TEST(Conformance, SimulatedGpuUnverified) { on_simulated_gpu(false); }
 TEST(Conformance, SimulatedGpuWithFewPasses) {
   auto device = simulated_device();
   ASSERT_TRUE(device);
-  run_batch(true, [&](const std::vector<Prepared> &p) { return run_on_device(p, device->get(), 0); });
+  run_batch(true, [&](const Batch &p) { return run_on_device(p, device->get(), 0); });
 }
 
-#ifdef EGPU_HAS_JIT
 TEST(Conformance, Cpu) {
-  run_batch(true, [](const std::vector<Prepared> &p) { return run_on_cpu(p); });
+  run_batch(true, [](const Batch &p) { return run_on_cpu(p); });
 }
 TEST(Conformance, CpuUnverified) {
-  run_batch(false, [](const std::vector<Prepared> &p) { return run_on_cpu(p); });
+  run_batch(false, [](const Batch &p) { return run_on_cpu(p); });
 }
-#endif
 
 // On a GPU where there is one: bpf-run's cli test runs this back end on the simulated driver.
 TEST(Conformance, Cuda) {
   auto device = cuda_device();
   if (!device) GTEST_SKIP() << device.error().message;
   for (bool verified : {true, false})
-    run_batch(verified, [&](const std::vector<Prepared> &p) { return run_on_device(p, device->get()); });
+    run_batch(verified, [&](const Batch &p) { return run_on_device(p, device->get()); });
 }
 
 }  // namespace

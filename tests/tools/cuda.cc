@@ -2,6 +2,9 @@
 // build. Source: CUDA Driver API 13.0.
 #include <dlfcn.h>
 
+#include <algorithm>
+#include <utility>
+
 #include "lib/bpf2ptx/insn/format.h"
 #include "tests/tools/machines.h"
 
@@ -11,6 +14,8 @@ namespace {
 using Status = int;
 constexpr int kErrorLogBuffer = 5, kErrorLogBytes = 6;  // CUjit_option
 constexpr int kMajor = 75, kMinor = 76;                 // CUdevice_attribute
+
+constexpr uint64_t kPieceBytes = 16 << 20, kAlignBytes = 256;
 
 struct Driver {
   Status (*init)(unsigned);
@@ -57,13 +62,18 @@ class CudaDevice : public Device {
     return checked(status, "opening the GPU");
   }
 
+  // Out of large pieces: a call of the driver costs more than a program.
   Result<uint64_t> allocate(uint64_t size_bytes) override {
-    uint64_t address = 0;
-    Status status = cu_.allocate(&address, size_bytes);
-    if (!status) status = cu_.set8(address, 0, size_bytes);
-    TRY(Ok ok, checked(status, "allocating"));
-    (void)ok;
-    return address;
+    uint64_t rounded_bytes = (size_bytes + kAlignBytes - 1) & ~(kAlignBytes - 1);
+    if (rounded_bytes > left_bytes_) {
+      left_bytes_ = std::max(rounded_bytes, kPieceBytes);
+      Status status = cu_.allocate(&next_, left_bytes_);
+      if (!status) status = cu_.set8(next_, 0, left_bytes_);
+      TRY(Ok ok, checked(status, "allocating"));
+      (void)ok;
+    }
+    left_bytes_ -= rounded_bytes;
+    return std::exchange(next_, next_ + rounded_bytes);
   }
   Result<Ok> write(uint64_t address, const void *data, uint64_t size_bytes) override {
     return checked(cu_.to_device(address, data, size_bytes), "copying to the GPU");
@@ -99,6 +109,7 @@ class CudaDevice : public Device {
     return Error{format("{}: CUDA error {}: {}", what, status, text)};
   }
 
+  uint64_t next_ = 0, left_bytes_ = 0;
   void *library_ = nullptr;
   Driver cu_{};
   std::string arch_;

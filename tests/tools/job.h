@@ -48,6 +48,9 @@ struct Prepared {
 /// Error: the verifier's, if the job is to be verified.
 Result<Prepared> prepare(const Job &job);
 
+/// What bpf_ktime_get_ns gives, except on a GPU.
+uint64_t nanoseconds();
+
 /// The reference interpreter's outcome; strict if the job is to be verified.
 Result<Outcome> interpret(const Job &job);
 

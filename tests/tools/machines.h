@@ -1,6 +1,7 @@
 // The machines that run translated programs, each many programs at once: this processor, the
 // simulated GPU, and a GPU by the CUDA driver.
 #pragma once
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -30,8 +31,16 @@ Result<std::unique_ptr<Device>> cuda_device();
 Result<std::vector<Outcome>> run_on_device(const std::vector<Prepared> &programs, Device *device,
                                            int opt_level = 2);
 
-/// As x86-64 code. Error: also where this build has no such back end.
+/// As x86-64 code.
 Result<std::vector<Outcome>> run_on_cpu(const std::vector<Prepared> &programs, int opt_level = 2);
+
+using Batch = std::vector<Prepared>;
+struct Machine {
+  std::string name;
+  std::function<Result<std::vector<Outcome>>(const Batch &)> run;
+};
+/// "cpu", "sim" or "cuda", opened. Error: another name, or there is none here.
+Result<Machine> machine_named(const std::string &name);
 
 /// A block of host memory as the layout of a map wants it, first contents included.
 std::vector<uint8_t> initial_block(const MapSpec &map);

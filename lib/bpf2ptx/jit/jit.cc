@@ -30,7 +30,8 @@ namespace {
 Error from_llvm(llvm::Error error) { return Error{"LLVM: " + llvm::toString(std::move(error))}; }
 
 // Statements that read one symbol into a register: lower/builder.cc, `pure`.
-constexpr std::array kReads = {"mov.b32 $0, ", "mov.b64 $0, ", "mov.u32 $0, ", "cvt.u32.u64 $0, "};
+constexpr std::array kReads = {"mov.b32 $0, ", "mov.b64 $0, ", "mov.u32 $0, ", "mov.u64 $0, ",
+                               "cvt.u32.u64 $0, "};
 
 // The symbol that the statement reads; empty: it does something else.
 std::string symbol_read(const std::string &statement) {

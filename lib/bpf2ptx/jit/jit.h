@@ -1,9 +1,10 @@
 // Programs as x86-64 code of this process: the same lowering, the same passes, another back end.
 //
 // What a body reads as a free symbol or special register (include/egpu/bpf2ptx.h, "The body
-// ABI"), a host function reads from a row of 64-bit numbers that its caller fills. PTX that is no
-// plain read (clocks, acquire and release of hash maps, the printk ring) has no form here yet: add()
-// refuses such a program and names the statement.
+// ABI"), a host function reads from a row of 64-bit numbers that its caller fills; so it reads a
+// clock (%globaltimer, %clock64), which stands still during a run. PTX that is no plain read (acquire and
+// release of hash maps, the printk ring) has no form here yet: add() refuses such a program and names the
+// statement.
 //
 // Nothing is checked at run time: an unverified program can end the process.
 #pragma once
