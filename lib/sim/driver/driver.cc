@@ -37,6 +37,14 @@ DeviceConfig config_from_environment() {
   config.sm_count = static_cast<uint32_t>(number_from("EGPU_SIM_SMS", 4, 1, 1024));
   config.host_threads = static_cast<uint32_t>(number_from("EGPU_SIM_THREADS", 0, 0, 1024));
   config.seed = number_from("EGPU_SIM_SEED", 0, 0, UINT64_MAX);
+  config.check_shared = number_from("EGPU_SIM_CHECK_SHARED", 0, 0, 1) != 0;
+  if (const char *path = std::getenv("EGPU_SIM_TRACE_FILE"); path && *path) {
+    Result<std::shared_ptr<Trace>> trace = open_trace_file(path);
+    if (trace)
+      config.trace = *trace;
+    else
+      std::fprintf(stderr, "egpu-sim: warning: EGPU_SIM_TRACE_FILE=%s\n", trace.error().message.c_str());
+  }
   if (const char *text = std::getenv("EGPU_SIM_CC"); text && *text) {
     int major = 0, minor = 0, used = 0;
     if (std::sscanf(text, "%d.%d%n", &major, &minor, &used) == 2 && !text[used] && major >= 5 &&

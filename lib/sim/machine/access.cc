@@ -1,5 +1,6 @@
 #include "lib/sim/machine/access.h"
 
+#include <algorithm>
 #include <cstdio>
 
 namespace egpu::sim {
@@ -33,9 +34,41 @@ bool known(Exec &x, uint64_t address, uint32_t bytes) {
       return true;
   return false;
 }
+
+// Shared memory of the block, or of another one of the cluster.
+uint8_t *resolve_shared(Exec &x, uint64_t address, uint32_t bytes, uint32_t lane, Access access) {
+  auto refuse = [&](Fault::Kind kind, const std::string &why) {
+    raise(x, kind, lane, cause(x, Space::shared, address, bytes, why));
+    return nullptr;
+  };
+  Block *block = x.block;
+  const auto &blocks = block->cluster->blocks;
+  uint64_t offset = address;
+  if (uint64_t tag = address >> kRankShift) {
+    if (tag > blocks.size())
+      return refuse(Fault::illegal_address,
+                    "rank " + std::to_string(tag - 1) + " of a cluster of " + std::to_string(blocks.size()));
+    block = blocks[tag - 1].get();
+    offset &= (uint64_t{1} << kRankShift) - 1;
+    if (block->finished())
+      return refuse(Fault::illegal_address, "the block of rank " + std::to_string(tag - 1) + " has ended");
+  }
+  if (offset > block->shared_bytes || bytes > block->shared_bytes - offset)
+    return refuse(Fault::illegal_address, "the block has " + std::to_string(block->shared_bytes) + " bytes");
+  if (!block->written.empty()) {
+    auto first = block->written.begin() + static_cast<ptrdiff_t>(offset), last = first + bytes;
+    if (access != Access::write)
+      if (auto never = std::find(first, last, false); never != last)
+        return refuse(Fault::uninitialized_shared,
+                      "byte " + std::to_string(never - first) + " was never written");
+    if (access != Access::read) std::fill(first, last, true);
+  }
+  return reinterpret_cast<uint8_t *>(block->shared.data()) + offset;
+}
 }  // namespace
 
-uint8_t *resolve(Exec &x, Space space, uint64_t address, uint32_t bytes, uint32_t align, uint32_t lane) {
+uint8_t *resolve(Exec &x, Space space, uint64_t address, uint32_t bytes, uint32_t align, uint32_t lane,
+                 Access access) {
   if (space == Space::generic && address >> kWindowShift) {
     space = address >> kWindowShift == 1   ? Space::shared
             : address >> kWindowShift == 2 ? Space::local
@@ -48,11 +81,7 @@ uint8_t *resolve(Exec &x, Space space, uint64_t address, uint32_t bytes, uint32_
   };
   if (address & (align - 1))
     return refuse(Fault::misaligned_address, "not aligned to " + std::to_string(align));
-  if (space == Space::shared) {
-    if (address > x.shared_bytes || bytes > x.shared_bytes - address)
-      return refuse(Fault::illegal_address, "the block has " + std::to_string(x.shared_bytes) + " bytes");
-    return x.shared + address;
-  }
+  if (space == Space::shared) return resolve_shared(x, address, bytes, lane, access);
   if (space == Space::local) {
     if (address > x.local_stride || bytes > x.local_stride - address)
       return refuse(Fault::illegal_address, "the thread has " + std::to_string(x.local_stride) + " bytes");

@@ -15,6 +15,7 @@ struct Reference {
   uint32_t ref;
   bool narrow;
   int64_t offset;
+  Access access = Access::read;
 };
 
 inline void lane_addresses(Exec &x, const Reference &r, uint64_t *out) {
@@ -54,7 +55,7 @@ inline bool locate(Exec &x, const Reference &r, uint32_t mask, uint32_t bytes, u
     x.trace_has_addresses = true;
   }
   if constexpr (kSpace == Space::shared) {
-    if (all_inside(hosts.at, mask, 0, x.shared_bytes, bytes, align)) {
+    if (all_inside(hosts.at, mask, 0, x.unchecked_shared_bytes, bytes, align)) {
       uint64_t base = reinterpret_cast<uint64_t>(x.shared);
       for (int l = 0; l < kLanes; ++l) hosts.at[l] += base;
       return true;
@@ -77,7 +78,7 @@ inline bool locate(Exec &x, const Reference &r, uint32_t mask, uint32_t bytes, u
   }
   for (uint32_t m = mask; m; m &= m - 1) {
     uint32_t l = static_cast<uint32_t>(std::countr_zero(m));
-    uint8_t *host = resolve(x, kSpace, hosts.at[l], bytes, align, l);
+    uint8_t *host = resolve(x, kSpace, hosts.at[l], bytes, align, l, r.access);
     if (!host) return false;
     hosts.at[l] = reinterpret_cast<uint64_t>(host);
   }

@@ -57,12 +57,16 @@ Block::~Block() {
   if (local) munmap(local, local_size);
 }
 
-void barrier_wait(Exec &x, const Op &op, uint32_t lanes, uint32_t id, uint32_t count, uint32_t true_lanes) {
+void wait_at(Exec &x, const Op &op, uint32_t lanes, uint32_t id) {
   Path *path = split(x, lanes);
   path->state = Path::at_barrier;
   path->barrier = id;
   path->op = &op;
   --x.warp->ready_count;
+}
+
+void barrier_wait(Exec &x, const Op &op, uint32_t lanes, uint32_t id, uint32_t count, uint32_t true_lanes) {
+  wait_at(x, op, lanes, id);
   Barrier &barrier = x.block->barriers[id];
   barrier.arrived += static_cast<uint32_t>(std::popcount(lanes));
   barrier.true_count += static_cast<uint32_t>(std::popcount(true_lanes & lanes));
@@ -84,20 +88,19 @@ void check_barriers(Exec &x, Block &block) {
   for (uint32_t id = 0; id < std::size(block.barriers); ++id) check_barrier(x, block, id);
 }
 
-void start_block(Exec &x, Block &block, Grid &grid, uint64_t linear) {
+void start_block(Exec &x, Block &block, Grid &grid, const uint32_t *ctaid) {
   const auto &dims = grid.launch->grid;
   const auto &size = grid.launch->block;
   block.grid = &grid;
-  block.linear = linear;
-  block.ctaid[0] = static_cast<uint32_t>(linear % dims[0]);
-  block.ctaid[1] = static_cast<uint32_t>(linear / dims[0] % dims[1]);
-  block.ctaid[2] = static_cast<uint32_t>(linear / dims[0] / dims[1]);
-  block.smid = static_cast<uint32_t>(linear % std::max(grid.config->sm_count, 1u));
+  std::copy(ctaid, ctaid + 3, block.ctaid);
+  block.linear = ctaid[0] + dims[0] * (ctaid[1] + uint64_t{dims[1]} * ctaid[2]);
+  block.smid = static_cast<uint32_t>(block.linear % std::max(grid.config->sm_count, 1u));
   block.live_threads = grid.threads;
   block.shared_bytes = grid.shared_bytes;
   block.shared.assign((grid.shared_bytes + 7) / 8 + 2, 0);
+  block.written.assign(grid.config->check_shared ? grid.shared_bytes : 0, false);
   for (Barrier &barrier : block.barriers) barrier = {};
-  block.random.seed(grid.config->seed * 0x9E3779B97F4A7C15u + linear);
+  block.random.seed(grid.config->seed * 0x9E3779B97F4A7C15u + block.linear);
   block.clock = 0;
   block.turn = grid.config->seed ? block.random() % std::max(grid.warps, 1u) : 0;
   map_local(x, block, uint64_t{grid.warps} * 32 * grid.local_stride);
@@ -108,6 +111,7 @@ void start_block(Exec &x, Block &block, Grid &grid, uint64_t linear) {
     drop_paths(x, warp);
     warp.block = &block;
     warp.index = w;
+    warp.at_cluster = 0;
     uint32_t count = std::min(32u, grid.threads - w * 32);
     warp.live = count == 32 ? kAll : (1u << count) - 1;
     for (uint32_t l = 0; l < 32; ++l) {
@@ -122,11 +126,12 @@ void start_block(Exec &x, Block &block, Grid &grid, uint64_t linear) {
   }
 }
 
-bool run_block(Exec &x, Block &block, uint64_t steps) {
+void run_block(Exec &x, Block &block, uint64_t steps) {
   x.block = &block;
   x.grid = block.grid;
   x.shared = reinterpret_cast<uint8_t *>(block.shared.data());
   x.shared_bytes = block.shared_bytes;
+  x.unchecked_shared_bytes = block.written.empty() ? block.shared_bytes : 0;
   x.local_stride = block.grid->local_stride;
   x.traced = block.grid->trace != nullptr;
   uint64_t seed = block.grid->config->seed, end = x.warp_steps + steps;
@@ -141,9 +146,8 @@ bool run_block(Exec &x, Block &block, uint64_t steps) {
       run_warp(x, warp, seed ? static_cast<uint32_t>(block.random() % 300 + 1) : 512);
       if (seed && block.random() % 8 == 0) block.turn = block.random() % count;
     }
-    if (!ran) return block.finished();
+    if (!ran) return;
   }
-  return true;
 }
 
 }  // namespace egpu::sim

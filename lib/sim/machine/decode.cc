@@ -291,6 +291,7 @@ void Decoder::finish() {
   if (out_.is_entry) {
     out_.info.name = out_.name;
     out_.info.static_shared_bytes = shared_bytes_;
+    std::copy(text_.cluster, text_.cluster + 3, out_.info.cluster.begin());
     if (text_.max_threads) out_.info.max_threads_per_block = std::min(text_.max_threads, 1024u);
   }
 }

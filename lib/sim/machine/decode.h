@@ -45,6 +45,9 @@ struct Address {
   int64_t offset = 0;
 };
 
+/// Of ".shared::cta"; generic if the instruction names none.
+Space space_of(const Instruction &insn);
+
 class Decoder {
  public:
   Decoder(ModuleScope &module, const FunctionText &text, Function &out)
@@ -116,7 +119,10 @@ class Decoder {
   void atomic();
   void cp_async();
   void no_effect();
-  void mbarrier();
+  void mbarrier();  // decode_mbarrier.cc
+  void mma();       // decode_matrix.cc
+  void ldmatrix();
+  void meet();
   void together();  // decode_control.cc
   void barrier();
   void branch();

@@ -110,16 +110,8 @@ void Decoder::allocate() {
 
 void Decoder::barrier() {
   if (has("warp")) return together();
-  if (has("cluster")) {  // every block is a cluster of its own: the wait is a barrier
-    if (has("arrive")) {
-      emit("nothing");
-      return;
-    }
-    Operand id;
-    id.value = 16;
-    uint32_t a = constant_of(id, Type::u32);
-    Op &op = emit("bar");
-    op.a = a;
+  if (has("cluster")) {
+    emit(has("wait") ? "cluster.wait" : "cluster.arrive");
     isolating_.push_back(static_cast<uint32_t>(out_.ops.size() - 1));
     return;
   }
@@ -211,7 +203,18 @@ void Decoder::together() {
   isolating_.push_back(static_cast<uint32_t>(out_.ops.size() - 1));
 }
 
-void Decoder::mapa() { not_simulated(); }
+// mapa{.shared::cluster}.type d, a, rank; getctarank{.shared::cluster}.type d, a
+void Decoder::mapa() {
+  if (types_.empty()) return not_simulated();
+  Type type = types_.back();
+  bool maps = insn_->words[0] == "mapa";
+  uint32_t a = source(1, type), b = maps ? source(2, Type::u32) : kNone;
+  uint32_t d = destination(0, maps ? type : Type::u32);
+  Op &op = emit((maps ? "mapa." : "getctarank.") + std::to_string(register_bytes(type)));
+  op.d = d;
+  op.a = a;
+  op.b = b;
+}
 
 Decoder::Family Decoder::family(std::string_view opcode) {
   using D = Decoder;
@@ -290,6 +293,11 @@ Decoder::Family Decoder::family(std::string_view opcode) {
       {"nanosleep", &D::pause},
       {"mbarrier", &D::mbarrier},
       {"mapa", &D::mapa},
+      {"getctarank", &D::mapa},
+      {"mma", &D::mma},
+      {"ldmatrix", &D::ldmatrix},
+      {"stmatrix", &D::ldmatrix},
+      {"movmatrix", &D::ldmatrix},
       {"shfl", &D::together},
       {"vote", &D::together},
       {"match", &D::together},

@@ -4,7 +4,7 @@
 #include "lib/sim/machine/decode.h"
 
 namespace egpu::sim {
-namespace {
+
 Space space_of(const Instruction &insn) {
   for (size_t i = 1; i < insn.words.size(); ++i) {
     std::string_view word = insn.words[i].substr(0, insn.words[i].find("::"));
@@ -17,6 +17,7 @@ Space space_of(const Instruction &insn) {
   return Space::generic;
 }
 
+namespace {
 std::string space_key(const Address &address) {
   if (address.kind == Address::frame) return "frame";
   if (address.kind == Address::kernel_param) return "param";
@@ -178,7 +179,8 @@ void Decoder::atomic() {
 
 // cp.async.ca.shared.global [to], [from], 16{, source_size}: done at once.
 void Decoder::cp_async() {
-  if (has("bulk") || has("mbarrier") || has("reduce")) return not_simulated();
+  if (has("mbarrier")) return mbarrier();
+  if (has("bulk") || has("reduce")) return not_simulated();
   if (has("commit_group") || has("wait_group") || has("wait_all")) {
     emit("nothing");
     return;
@@ -208,7 +210,5 @@ void Decoder::no_effect() {
   std::string_view name = insn_->words[0];
   emit(name == "fence" || name == "membar" ? "fence" : "nothing");
 }
-
-void Decoder::mbarrier() { not_simulated(); }
 
 }  // namespace egpu::sim

@@ -237,6 +237,7 @@ void Decoder::isspacep() {
   op.d = d;
   op.a = a;
   op.x = static_cast<uint8_t>(space);
+  if (has("shared::cluster")) op.n = 2;
 }
 
 }  // namespace egpu::sim

@@ -7,11 +7,11 @@
 // go on as one path. So lanes reconverge where hardware does. Among ready paths the one with the
 // deepest frame and then the lowest pc runs, until its slice of steps is used up; then the others
 // get theirs, so a path that spins cannot starve the lanes it waits for. If it spins for lanes
-// that wait at its own join, the join lets them go ahead (schedule.cc, release_waiting).
+// that wait at its own join, the join lets them go ahead (path.cc, release_waiting).
 // A call makes a Frame, shared by the lanes that called together, and a Join at the return.
 //
-// One host thread executes a block at a time; a block that does not end gets company
-// (grid.cc), so that blocks may wait for each other.
+// One host thread executes a cluster of blocks at a time (without clusters: one block); one that
+// does not end gets company (worker.cc), so that blocks may wait for each other.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -31,6 +31,10 @@ inline constexpr uint64_t kWindowShift = 56;
 inline constexpr uint64_t kSharedWindow = uint64_t{1} << kWindowShift;  // generic addresses
 inline constexpr uint64_t kLocalWindow = uint64_t{2} << kWindowShift;
 inline constexpr uint64_t kWindowMask = ~uint64_t{0} << kWindowShift;
+// An address of shared memory: the offset in the block's own, or, above kRankShift, 1 + the rank
+// in the cluster of the block whose memory it is (PTX ISA 9.0, 5.1.7.1: shared::cluster).
+inline constexpr uint64_t kRankShift = 24;
+inline constexpr uint32_t kMaxClusterBlocks = 16;
 inline constexpr uint32_t kMaxDepth = 2000;  // frames of a call chain
 
 struct Frame {
@@ -69,8 +73,9 @@ struct Path {
   const Op *op = nullptr;              // at_together, at_barrier: what it waits in
   const Together *together = nullptr;  // at_together
   uint32_t members = 0;
-  uint32_t barrier = 0;  // at_barrier
+  uint32_t barrier = 0;  // at_barrier: its number, or kClusterBarrier
 };
+inline constexpr uint32_t kClusterBarrier = 16;
 
 struct Block;
 
@@ -80,8 +85,9 @@ struct Warp {
   uint32_t live = 0;  // lanes that have not exited
   std::vector<Path *> paths;
   uint32_t ready_count = 0;
+  uint32_t at_cluster = 0;  // lanes that have arrived in the current phase of the cluster's barrier
   uint32_t tid[3][32];
-  uint64_t exchange[32], exchange_high[32];
+  uint64_t exchange[32];
 };
 
 struct Barrier {
@@ -91,18 +97,22 @@ struct Barrier {
 };
 
 struct Grid;
+struct Cluster;
 
 struct Block {
   Grid *grid = nullptr;
+  Cluster *cluster = nullptr;
+  uint32_t rank = 0;  // in the cluster
   uint32_t ctaid[3] = {}, smid = 0;
   uint64_t linear = 0;
   uint32_t live_threads = 0;
   std::vector<std::unique_ptr<Warp>> warps;
   std::vector<uint64_t> shared;  // as 8-byte words, for alignment
+  std::vector<bool> written;     // bytes of it, if reads are checked; else empty
   uint32_t shared_bytes = 0;
   uint8_t *local = nullptr;  // mapped
   uint64_t local_size = 0;
-  Barrier barriers[17];  // 16: the cluster's
+  Barrier barriers[16];
   std::mt19937_64 random;
   uint64_t clock = 0;  // steps of this block, for %clock
   size_t turn = 0;
@@ -111,6 +121,17 @@ struct Block {
   Block(const Block &) = delete;
   Block &operator=(const Block &) = delete;
   bool finished() const { return live_threads == 0; }
+};
+
+// Blocks that are scheduled together, by rank; without clusters one.
+struct Cluster {
+  std::vector<std::unique_ptr<Block>> blocks;
+  uint32_t arrived = 0;  // threads at the barrier, in the current phase
+  bool finished() const {
+    for (const auto &block : blocks)
+      if (!block->finished()) return false;
+    return true;
+  }
 };
 
 // One worker's context: everything a handler needs, and pools.
@@ -128,6 +149,7 @@ struct Exec {
   Grid *grid = nullptr;
   uint8_t *shared = nullptr, *local = nullptr;  // local: of the warp's lane 0
   uint32_t shared_bytes = 0, local_stride = 0;
+  uint32_t unchecked_shared_bytes = 0;  // shared_bytes, or 0 if each access is to be checked
   struct Range {
     uint64_t begin = 0, end = 0;
   } ranges[4];
@@ -166,61 +188,16 @@ struct Grid {
   uint32_t shared_bytes = 0, dynamic_shared_bytes = 0;
   uint32_t threads = 0, warps = 0;  // of a block
   uint32_t local_stride = 0;
-  uint64_t block_count = 0;
+  uint64_t cluster_count = 0;
+  uint32_t cluster[3] = {1, 1, 1};  // blocks
+  bool explicit_cluster = false;
   uint64_t workspace = 0;  // of a cooperative launch
-  std::atomic<uint64_t> next_block{0};
+  std::atomic<uint64_t> next_cluster{0};
   std::atomic<bool> stopped{false};
   std::mutex mutex;
   bool has_fault = false;
   Fault fault{};
   std::atomic<uint64_t> warp_steps{0}, lane_steps{0};
 };
-
-// --- schedule.cc: paths, joins, frames ---
-inline constexpr uint32_t kSlice = 2048;  // steps before another path of the warp runs
-struct Way {
-  uint32_t lanes, pc;
-};
-/// The current path's lanes go these ways and meet at `join_pc` of the frame (kNone: at its end).
-void diverge(Exec &x, const Way *ways, size_t count, uint32_t join_pc);
-/// Makes `lanes` of the current path a path of their own; both go on at x.pc and meet there.
-/// All lanes: the current path. Leaves the loop.
-Path *split(Exec &x, uint32_t lanes);
-void exit_lanes(Exec &x, uint32_t lanes);
-void return_lanes(Exec &x, uint32_t lanes);
-void call_function(Exec &x, const CallSite &site, const Function &target, uint32_t lanes);
-/// Waits until all live lanes of each lane's member mask have come here; see Together.
-void do_together(Exec &x, const Op &op, uint32_t lanes, const Together &what);
-/// At a leader, of the operation at x.pc: joins or merges. False if the path must be left.
-bool arrive(Exec &x);
-void run_warp(Exec &x, Warp &warp, uint32_t steps);
-Path *new_path(Exec &x, Warp &warp);
-Frame *new_frame(Exec &x, const Function &function);
-void drop_paths(Exec &x, Warp &warp);
-void set_ready(Warp &warp, Path &path);
-/// Merges ready paths of the warp that are at the same place.
-void merge_ready(Exec &x, Warp &warp);
-/// Makes the path's frame the one that handlers see.
-void enter_frame(Exec &x, Frame *frame);
-
-// --- block.cc: blocks and barriers ---
-void start_block(Exec &x, Block &block, Grid &grid, uint64_t linear);
-void end_block(Exec &x, Block &block);
-/// Runs about `steps` warp steps; false: nothing in the block can run.
-bool run_block(Exec &x, Block &block, uint64_t steps);
-void barrier_wait(Exec &x, const Op &op, uint32_t lanes, uint32_t id, uint32_t count, uint32_t true_lanes);
-void barrier_arrive(Exec &x, uint32_t lanes, uint32_t id, uint32_t count);
-void check_barriers(Exec &x, Block &block);
-
-// --- fault.cc ---
-/// Stops the grid. `lane` is the thread to name; the operation is the one before x.pc.
-void raise(Exec &x, Fault::Kind kind, uint32_t lane, const std::string &cause);
-void raise_block(Block &block, Fault::Kind kind, const std::string &cause);
-/// "ptx:41 (a.cu:12)"
-std::string place_of(const Program &program, const Function &function, uint32_t pc);
-
-// --- access.cc: slow path of memory accesses ---
-/// Host address of `bytes` bytes at `address`, or nullptr after having raised the fault.
-uint8_t *resolve(Exec &x, Space space, uint64_t address, uint32_t bytes, uint32_t align, uint32_t lane);
 
 }  // namespace egpu::sim

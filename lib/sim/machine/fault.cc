@@ -1,4 +1,4 @@
-#include "lib/sim/machine/exec.h"
+#include "lib/sim/machine/schedule.h"
 
 namespace egpu::sim {
 namespace {

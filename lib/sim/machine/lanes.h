@@ -9,7 +9,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "lib/sim/machine/exec.h"
+#include "lib/sim/machine/schedule.h"
 
 namespace egpu::sim {
 
@@ -107,5 +107,8 @@ Rows atomic_rows();
 Rows together_rows();
 Rows control_rows();
 Rows move_rows();
+Rows matrix_rows();
+Rows mbarrier_rows();
+Rows cluster_rows();
 
 }  // namespace egpu::sim

@@ -1,11 +1,11 @@
-// Loads modules, and runs grids: blocks are handed to workers in order, one host thread each.
+// Loads modules, and prepares launches for the workers.
 #include <algorithm>
-#include <cstdio>
 #include <thread>
 #include <unordered_map>
 
 #include "lib/sim/machine/lanes.h"
 #include "lib/sim/machine/pool.h"
+#include "lib/sim/machine/worker.h"
 
 namespace egpu::sim {
 
@@ -14,9 +14,9 @@ Rows host_float_rows();
 Handler find_handler(std::string_view key) {
   static const std::unordered_map<std::string_view, Handler> kHandlers = [] {
     std::unordered_map<std::string_view, Handler> all;
-    for (Rows rows :
-         {integer_rows(), logic_rows(), float_rows(), half_rows(), compare_rows(), convert_rows(),
-          memory_rows(), atomic_rows(), together_rows(), control_rows(), move_rows(), host_float_rows()})
+    for (Rows rows : {integer_rows(), logic_rows(), float_rows(), half_rows(), compare_rows(), convert_rows(),
+                      memory_rows(), atomic_rows(), together_rows(), control_rows(), move_rows(),
+                      matrix_rows(), mbarrier_rows(), cluster_rows(), host_float_rows()})
       for (size_t i = 0; i < rows.size; ++i) all[rows.begin[i].key] = rows.begin[i].run;
     return all;
   }();
@@ -25,80 +25,6 @@ Handler find_handler(std::string_view key) {
 }
 
 namespace {
-
-// Steps after which a block that has not ended gets company, and those that a resident block
-// gets in turn.
-constexpr uint64_t kPatience = 1u << 19, kTurn = 1u << 14;
-constexpr size_t kMaxResident = 64;
-
-struct Worker {
-  Exec exec;
-  std::vector<std::unique_ptr<Block>> blocks;  // free ones
-
-  // Runs blocks of the grid until there are none left.
-  void run(Grid &grid) {
-    std::vector<std::unique_ptr<Block>> resident;
-    size_t limit = grid.launch->cooperative ? SIZE_MAX : 1;
-    uint64_t patience = 0;
-    exec.generation = 0;
-    exec.warp_steps = exec.lane_steps = 0;
-    while (!grid.stopped) {
-      while (resident.size() < limit) {
-        uint64_t next = grid.next_block.load();
-        while (next < grid.block_count && !grid.next_block.compare_exchange_weak(next, next + 1)) {
-        }
-        if (next >= grid.block_count) break;
-        std::unique_ptr<Block> block;
-        if (blocks.empty()) {
-          block = std::make_unique<Block>();
-        } else {
-          block = std::move(blocks.back());
-          blocks.pop_back();
-        }
-        start_block(exec, *block, grid, next);
-        resident.push_back(std::move(block));
-      }
-      if (resident.empty()) break;
-      uint64_t before = exec.warp_steps;
-      for (size_t i = 0; i < resident.size() && !grid.stopped;) {
-        bool alone = resident.size() == 1 && limit == 1;
-        if (!run_block(exec, *resident[i], alone ? kPatience : kTurn))
-          raise_block(*resident[i], Fault::deadlock, describe_wait(*resident[i]));
-        if (resident[i]->finished()) {
-          blocks.push_back(std::move(resident[i]));
-          resident.erase(resident.begin() + static_cast<ptrdiff_t>(i));
-          patience = 0;
-        } else {
-          ++i;
-        }
-      }
-      patience += exec.warp_steps - before;
-      if (patience >= (limit == 1 ? kPatience : kTurn * limit * 4) && limit < kMaxResident) {
-        ++limit;
-        patience = 0;
-      } else if (resident.empty() && limit != SIZE_MAX) {
-        limit = 1;
-      }
-    }
-    grid.warp_steps += exec.warp_steps;
-    grid.lane_steps += exec.lane_steps;
-  }
-
-  // Who waits where, of a block in which nobody can run.
-  static std::string describe_wait(const Block &block) {
-    std::string text = "deadlock:";
-    for (auto &warp : block.warps)
-      for (const Path *path : warp->paths) {
-        char lanes[16];
-        std::snprintf(lanes, sizeof lanes, "0x%08x", path->mask);
-        if (text.size() > 400) return text + " ...";
-        text += " warp " + std::to_string(warp->index) + " lanes " + lanes + " at " +
-                place_of(*block.grid->program, *path->frame->function, path->pc ? path->pc - 1 : 0) + " " +
-                std::string(path->frame->function->sites[path->pc ? path->pc - 1 : 0].text) + ";";
-      }
-    return text;
-  }
-};
 
 class SimulatedMachine : public Machine {
  public:
@@ -154,18 +80,19 @@ class SimulatedMachine : public Machine {
     grid.threads = static_cast<uint32_t>(threads);
     grid.warps = (grid.threads + 31) / 32;
     grid.local_stride = (info.local_bytes + 15) & ~15u;
-    grid.block_count = block_count;
+    TRY(uint64_t cluster_blocks, set_cluster(launch, info, grid));
+    grid.cluster_count = block_count / cluster_blocks;
     if (launch.cooperative) {
       grid.workspace = memory_->allocate(256);
       if (!grid.workspace) return Error{launch.kernel + ": out of memory"};
       std::memset(reinterpret_cast<void *>(grid.workspace), 0, 256);
     }
-    size_t count = static_cast<size_t>(std::min<uint64_t>(config_.host_threads, block_count));
+    size_t count = static_cast<size_t>(std::min<uint64_t>(config_.host_threads, grid.cluster_count));
     // A small grid is not worth waking threads for.
     if (block_count * threads <= 256 && !launch.cooperative) count = 1;
     run_on_threads(count, [&] {
       std::unique_ptr<Worker> worker = take_worker();
-      worker->run(grid);
+      run_grid(*worker, grid);
       if (!grid.stopped) give_worker(std::move(worker));
     });
     if (grid.workspace) memory_->free(grid.workspace);
@@ -179,6 +106,23 @@ class SimulatedMachine : public Machine {
   }
 
  private:
+  // Blocks of a cluster, all together.
+  static Result<uint64_t> set_cluster(const Launch &launch, const KernelInfo &info, Grid &grid) {
+    bool asked = launch.cluster[0] != 0, fixed = info.cluster[0] != 0;
+    if (asked && fixed && launch.cluster != info.cluster)
+      return Error{launch.kernel + ": the cluster's size is fixed by the kernel"};
+    grid.explicit_cluster = asked || fixed;
+    if (!grid.explicit_cluster) return uint64_t{1};
+    uint64_t blocks = 1;
+    for (size_t i = 0; i < 3; ++i) {
+      grid.cluster[i] = asked ? launch.cluster[i] : info.cluster[i];
+      if (!grid.cluster[i] || launch.grid[i] % grid.cluster[i])
+        return Error{launch.kernel + ": the grid is no multiple of the cluster"};
+      blocks *= grid.cluster[i];
+    }
+    if (blocks > kMaxClusterBlocks) return Error{launch.kernel + ": the cluster is too large"};
+    return blocks;
+  }
   std::unique_ptr<Worker> take_worker() {
     std::lock_guard lock(mutex_);
     if (workers_.empty()) return std::make_unique<Worker>();

@@ -1,4 +1,5 @@
 // Module level: directives, variables with initialisers, function heads.
+#include <algorithm>
 #include <charconv>
 
 #include "lib/sim/machine/parser.h"
@@ -336,11 +337,20 @@ bool Parser::performance_directives(FunctionText &out) {
       } while (accept(","));
       out.max_threads = static_cast<uint32_t>(threads);
       out.required_threads = word == ".reqntid";
+    } else if (word == ".reqnctapercluster") {
+      std::fill(out.cluster, out.cluster + 3, 1);
+      size_t axis = 0;
+      do {
+        uint64_t n = 0;
+        if (!unsigned_number(n)) return false;
+        if (n == 0 || n > 65536 || axis == 3) return fail("bad cluster size");
+        out.cluster[axis++] = static_cast<uint32_t>(n);
+      } while (accept(","));
     } else if (word == ".pragma") {
       if (!skip_past(";")) return false;
     } else if (word == ".attribute") {
       if (!skip_past(")")) return false;
-    } else {  // .minnctapersm 2, .maxnreg 32, .noreturn, .explicitcluster, .reqnctapercluster 2, 1, 1
+    } else {  // .minnctapersm 2, .maxnreg 32, .noreturn, .explicitcluster, .maxclusterrank 8
       while (kind() == ptx::TokenKind::number) {
         take();
         if (!accept(",")) break;

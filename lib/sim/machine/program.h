@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "lib/sim/machine/machine.h"
+#include "lib/sim/machine/matrix.h"
 #include "lib/sim/machine/text.h"
 
 namespace egpu::sim {
@@ -86,6 +87,7 @@ struct Function {
   std::vector<OpSite> sites;
   std::vector<uint32_t> lists;  // operands of vectors, branch targets
   std::vector<std::unique_ptr<CallSite>> calls;
+  std::vector<std::unique_ptr<MatrixSite>> matrices;
   std::vector<uint8_t> constants;
   uint32_t frame_bytes = 0;               // registers of one warp
   uint32_t local_bytes = 0;               // of one lane: parameters, results, .local variables

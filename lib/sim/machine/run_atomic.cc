@@ -82,8 +82,8 @@ template <class T, class Do>
 void on_lanes(Exec &x, const Op &op, uint32_t mask, Do &&action) {
   Hosts hosts;
   if (op.flags & kSpins) ++x.spins;
-  if (!locate_in(x, static_cast<Space>(op.x), {op.a, (op.flags & kAddress32) != 0, op.imm}, mask, sizeof(T),
-                 sizeof(T), hosts))
+  if (!locate_in(x, static_cast<Space>(op.x), {op.a, (op.flags & kAddress32) != 0, op.imm, Access::update},
+                 mask, sizeof(T), sizeof(T), hosts))
     return;
   T *d = op.d == kNone ? nullptr : x.at<T>(op.d);
   each_lane(mask, [&](uint32_t l) {

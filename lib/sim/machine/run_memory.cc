@@ -10,8 +10,8 @@ struct Quad {
 enum class Where { generic, global, shared, local, frame };
 
 template <Where kWhere>
-inline bool find_lanes(Exec &x, const Op &op, uint32_t mask, uint32_t bytes, Hosts &hosts) {
-  Reference r{op.a, (op.flags & kAddress32) != 0, op.imm};
+inline bool find_lanes(Exec &x, const Op &op, uint32_t mask, uint32_t bytes, Access access, Hosts &hosts) {
+  Reference r{op.a, (op.flags & kAddress32) != 0, op.imm, access};
   if constexpr (kWhere == Where::generic)
     return locate<Space::generic>(x, r, mask, bytes, bytes, hosts);
   else if constexpr (kWhere == Where::global)
@@ -63,7 +63,7 @@ void load(Exec &x, const Op &op, uint32_t mask) {
   Hosts hosts;
   uint32_t bytes = static_cast<uint32_t>(sizeof(M)) * op.n;
   if (op.flags & kSpins) ++x.spins;
-  if (!find_lanes<kWhere>(x, op, mask, bytes, hosts)) return;
+  if (!find_lanes<kWhere>(x, op, mask, bytes, Access::read, hosts)) return;
   if (op.n == 1) {
     R *d = x.at<R>(op.d);
     if constexpr (sizeof(M) == sizeof(R))
@@ -83,7 +83,7 @@ template <Where kWhere, class M, class R>
 void store(Exec &x, const Op &op, uint32_t mask) {
   Hosts hosts;
   uint32_t bytes = static_cast<uint32_t>(sizeof(M)) * op.n;
-  if (!find_lanes<kWhere>(x, op, mask, bytes, hosts)) return;
+  if (!find_lanes<kWhere>(x, op, mask, bytes, Access::write, hosts)) return;
   auto put = [&](uint32_t ref, uint64_t offset) {
     const R *a = x.at<R>(ref);
     each_lane(mask, [&](uint32_t l) {
@@ -127,7 +127,8 @@ void load_param(Exec &x, const Op &op, uint32_t mask) {
 void cp_async(Exec &x, const Op &op, uint32_t mask) {
   Hosts to, from;
   uint32_t bytes = op.n;
-  if (!locate<Space::shared>(x, {op.a, (op.x & 1) != 0, op.imm}, mask, bytes, bytes, to)) return;
+  if (!locate<Space::shared>(x, {op.a, (op.x & 1) != 0, op.imm, Access::write}, mask, bytes, bytes, to))
+    return;
   const uint32_t *sizes = op.c == kNone ? nullptr : x.at<uint32_t>(op.c);
   uint32_t reads = mask;
   if (sizes) {
@@ -145,7 +146,8 @@ void cp_async(Exec &x, const Op &op, uint32_t mask) {
   });
 }
 
-#define LD1(where, W, key, M, R) {"ld." where "." key, load<W, M, R>}
+#define LD1(where, W, key, M, R) \
+  { "ld." where "." key, load<W, M, R> }
 #define ALL_LD(where, W)                                                                      \
   LD1(where, W, "u8.2", uint8_t, uint16_t), LD1(where, W, "u8.4", uint8_t, uint32_t),         \
       LD1(where, W, "u8.8", uint8_t, uint64_t), LD1(where, W, "s8.2", int8_t, int16_t),       \
@@ -157,7 +159,8 @@ void cp_async(Exec &x, const Op &op, uint32_t mask) {
       LD1(where, W, "s32.4", int32_t, int32_t), LD1(where, W, "s32.8", int32_t, int64_t),     \
       LD1(where, W, "u64.8", uint64_t, uint64_t), LD1(where, W, "s64.8", int64_t, int64_t),   \
       LD1(where, W, "u128.16", Quad, Quad)
-#define ST1(where, W, key, M, R) {"st." where "." key, store<W, M, R>}
+#define ST1(where, W, key, M, R) \
+  { "st." where "." key, store<W, M, R> }
 #define ALL_ST(where, W)                                                                  \
   ST1(where, W, "1.2", uint8_t, uint16_t), ST1(where, W, "1.4", uint8_t, uint32_t),       \
       ST1(where, W, "1.8", uint8_t, uint64_t), ST1(where, W, "2.2", uint16_t, uint16_t),  \
@@ -165,7 +168,8 @@ void cp_async(Exec &x, const Op &op, uint32_t mask) {
       ST1(where, W, "4.4", uint32_t, uint32_t), ST1(where, W, "4.8", uint32_t, uint64_t), \
       ST1(where, W, "8.8", uint64_t, uint64_t), ST1(where, W, "16.16", Quad, Quad)
 #define ALL(where, W) ALL_LD(where, W), ALL_ST(where, W)
-#define LDP(key, M, R) {"ld.param." key, load_param<M, R>}
+#define LDP(key, M, R) \
+  { "ld.param." key, load_param<M, R> }
 
 constexpr Row kRows[] = {
     ALL("generic", Where::generic),   ALL("global", Where::global),     ALL("shared", Where::shared),

@@ -116,6 +116,34 @@ uint64_t uniform_special(Exec &x, Special special) {
       return grid.workspace >> 32;  // cooperative_groups/details/driver_abi.h
     case Special::envreg2:
       return grid.workspace & 0xFFFFFFFF;
+    case Special::clusterid_x:
+    case Special::clusterid_y:
+    case Special::clusterid_z: {
+      uint32_t i = axis(Special::clusterid_x);
+      return block.ctaid[i] / grid.cluster[i];
+    }
+    case Special::nclusterid_x:
+    case Special::nclusterid_y:
+    case Special::nclusterid_z: {
+      uint32_t i = axis(Special::nclusterid_x);
+      return grid.launch->grid[i] / grid.cluster[i];
+    }
+    case Special::cluster_ctaid_x:
+    case Special::cluster_ctaid_y:
+    case Special::cluster_ctaid_z: {
+      uint32_t i = axis(Special::cluster_ctaid_x);
+      return block.ctaid[i] % grid.cluster[i];
+    }
+    case Special::cluster_nctaid_x:
+    case Special::cluster_nctaid_y:
+    case Special::cluster_nctaid_z:
+      return grid.cluster[axis(Special::cluster_nctaid_x)];
+    case Special::cluster_ctarank:
+      return block.rank;
+    case Special::cluster_nctarank:
+      return block.cluster->blocks.size();
+    case Special::is_explicit_cluster:
+      return grid.explicit_cluster;
     case Special::one:
       return 1;
     default:
@@ -195,8 +223,10 @@ void isspacep(Exec &x, const Op &op, uint32_t mask) {
                   uint64_t address = a[l], tag = address >> kWindowShift;
                   bool is_param = address - params < x.grid->parameter_bytes;
                   switch (space) {
-                    case Space::shared:
-                      return tag == 1;
+                    case Space::shared: {
+                      uint64_t rank = (address & ~kWindowMask) >> kRankShift;
+                      return tag == 1 && (op.n == 2 || rank == 0 || rank == x.block->rank + 1);
+                    }
                     case Space::local:
                       return tag == 2;
                     case Space::param:
@@ -307,22 +337,21 @@ constexpr Name kSpecials[] = {
     {"%envreg1", Special::envreg1},
     {"%envreg2", Special::envreg2},
     {"%reserved_smem_offset_begin", Special::zero},
-    // A launch without clusters: every block is a cluster of its own.
-    {"%is_explicit_cluster", Special::zero},
-    {"%clusterid.x", Special::ctaid_x},
-    {"%clusterid.y", Special::ctaid_y},
-    {"%clusterid.z", Special::ctaid_z},
-    {"%nclusterid.x", Special::nctaid_x},
-    {"%nclusterid.y", Special::nctaid_y},
-    {"%nclusterid.z", Special::nctaid_z},
-    {"%cluster_ctaid.x", Special::zero},
-    {"%cluster_ctaid.y", Special::zero},
-    {"%cluster_ctaid.z", Special::zero},
-    {"%cluster_nctaid.x", Special::one},
-    {"%cluster_nctaid.y", Special::one},
-    {"%cluster_nctaid.z", Special::one},
-    {"%cluster_ctarank", Special::zero},
-    {"%cluster_nctarank", Special::one},
+    {"%is_explicit_cluster", Special::is_explicit_cluster},
+    {"%clusterid.x", Special::clusterid_x},
+    {"%clusterid.y", Special::clusterid_y},
+    {"%clusterid.z", Special::clusterid_z},
+    {"%nclusterid.x", Special::nclusterid_x},
+    {"%nclusterid.y", Special::nclusterid_y},
+    {"%nclusterid.z", Special::nclusterid_z},
+    {"%cluster_ctaid.x", Special::cluster_ctaid_x},
+    {"%cluster_ctaid.y", Special::cluster_ctaid_y},
+    {"%cluster_ctaid.z", Special::cluster_ctaid_z},
+    {"%cluster_nctaid.x", Special::cluster_nctaid_x},
+    {"%cluster_nctaid.y", Special::cluster_nctaid_y},
+    {"%cluster_nctaid.z", Special::cluster_nctaid_z},
+    {"%cluster_ctarank", Special::cluster_ctarank},
+    {"%cluster_nctarank", Special::cluster_nctarank},
 };
 }  // namespace
 

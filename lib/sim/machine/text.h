@@ -74,6 +74,7 @@ struct FunctionText {
   std::vector<Declaration> results, parameters;
   uint32_t max_threads = 0;  // .maxntid or .reqntid; 0: not given
   bool required_threads = false;
+  uint32_t cluster[3] = {};  // .reqnctapercluster; zeros: not given
   uint32_t line = 0;
   std::vector<Statement> body;
   std::vector<Instruction> instructions;

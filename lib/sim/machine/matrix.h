@@ -1,0 +1,29 @@
+// Operands of mma, ldmatrix, stmatrix and movmatrix: shapes, element types, registers.
+// Source: PTX ISA 9.0, 9.7.14.5.
+#pragma once
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace egpu::sim {
+
+enum class Element : uint8_t { none, f16, bf16, tf32, f32, f64, e4m3, e5m2, s4, u4, s8, u8, s32 };
+
+struct ElementRow {
+  std::string_view name;
+  Element element;
+  uint8_t bits;  // in a register
+};
+/// Of "f16"; element none if it is not one.
+const ElementRow &find_element(std::string_view name);
+const ElementRow &element_row(Element element);
+
+struct MatrixSite {
+  uint32_t m = 0, n = 0, k = 0;
+  Element a = Element::none, b = Element::none, c = Element::none, d = Element::none;
+  bool saturates = false;  // integers: to s32's range
+  bool transposes = false;
+  std::vector<uint32_t> d_refs, a_refs, b_refs, c_refs;
+};
+
+}  // namespace egpu::sim
