@@ -8,7 +8,7 @@
 #include "lib/bpf2ptx/lower/lower.h"
 #include "lib/bpf2ptx/lower/sharding.h"
 #include "lib/bpf2ptx/object/object.h"
-#include "lib/bpf2ptx/verify/facts.h"
+#include "lib/bpf2ptx/verify/refusals.h"
 
 namespace egpu {
 namespace {
@@ -38,17 +38,16 @@ Result<CompiledObject> compile_object(const std::string &name, const std::vector
 
   // All programs are verified before any is translated: the user sees every cause at once.
   std::vector<bpf::Facts> facts;
+  std::vector<bpf::Refusal> refusals, all_refusals;
   bpf::VerifyOptions limits;
   limits.max_insns = options.max_insns;
-  std::string diagnostics;
+  limits.explain = options.explain;
   for (const bpf::Program &program : object.programs) {
-    auto proved = bpf::verify(program, object, limits);
-    if (proved)
-      facts.push_back(*std::move(proved));
-    else
-      diagnostics += (diagnostics.empty() ? "" : "\n") + proved.error().message;
+    auto proved = bpf::verify(program, object, limits, &refusals);
+    all_refusals.insert(all_refusals.end(), refusals.begin(), refusals.end());
+    if (proved) facts.push_back(*std::move(proved));
   }
-  if (!diagnostics.empty()) return Error{diagnostics};
+  if (!all_refusals.empty()) return bpf::join(std::move(all_refusals));
   bpf::decide_sharding(&object, facts);
 
   CompiledObject result;
@@ -66,6 +65,7 @@ Result<CompiledObject> compile_object(const std::string &name, const std::vector
     compiled.notes = program.notes;
     compiled.notes.insert(compiled.notes.end(), facts[i].notes.begin(), facts[i].notes.end());
     compiled.insn_count = program.insns.size();
+    compiled.cost = facts[i].cost;
     result.programs.push_back(std::move(compiled));
   }
   result.name = object.name;

@@ -111,6 +111,48 @@ expect verifier-no-output test ! -e null.bpf.o
 echo old >null.bpf.o
 check verifier-keeps-old 1 '' - "$cc" null.bpf.c
 expect old-output-kept grep -q old null.bpf.o
+check null-cause 1 '' '`v` may be NULL here: the lookup at line 13 is not checked' "$cc" null.bpf.c
+check registers 1 '' '^  registers: r0 = NULL or a value of .m., .*r10 = stack$' "$cc" -v null.bpf.c
+
+cat >causes.bpf.c <<'END'
+#include <egpu/vmgpu.h>
+#include <bpf/bpf_helpers.h>
+u64 table[16];
+SEC("gpu/exit/*")
+int second(struct gpu_ctx *c)
+{
+	u32 i = c->sm_id;
+	if (c->block_idx.x > 3)
+		table[i] = 1;
+	c->sm_id = 4;
+	return 0;
+}
+SEC("gpu/entry/*")
+int first(struct gpu_ctx *c)
+{
+	return bpf_get_current_pid_tgid();
+}
+END
+check causes 1 '' - "$cc" causes.bpf.c
+expect causes-in-order test "$(grep -o '^causes.bpf.c:[0-9]*:[0-9]*: error: [a-z0-9_]*' err)" = \
+  "$(printf 'causes.bpf.c:%s\n' '9:12: error: 8' '10:11: error: the' '16:9: error: bpf_get_current_pid_tgid')"
+expect causes-quiet test "$(grep -c '^  ' err)" = 0
+check causes-path 1 '' '^  from line 8, `if \(c->block_idx.x > 3\)`, to line 9$' "$cc" -v causes.bpf.c
+cat >path.bpf.c <<'END'
+#include <egpu/vmgpu.h>
+#include <bpf/bpf_helpers.h>
+SEC("gpu/entry/*")
+int f(struct gpu_ctx *c)
+{
+	u32 big[8];
+	if (c->block_idx.x > 3)
+		*(volatile u32 *)&big[2] = 1;
+	return *(volatile u32 *)&big[2];
+}
+END
+check path 1 '' '^path.bpf.c:9:9: error: the stack is not initialised' "$cc" path.bpf.c
+check path-line 1 '' '^  from line 7, `if \(c->block_idx.x > 3\)`, to line 9$' "$cc" path.bpf.c
+
 cat >long.bpf.c <<'END'
 #include <egpu/vmgpu.h>
 #include <bpf/bpf_helpers.h>

@@ -47,7 +47,8 @@ void add_options(cli::App &app, Options &options) {
                  "Most instructions that one run of a program may execute (default 4096)")
       ->type_name("N")
       ->check(CLI::Range(1, 1000000));
-  app.add_flag("-v,--verbose", options.verbose, "Print clang's command and what each program takes");
+  app.add_flag("-v,--verbose", options.verbose,
+               "Print clang's command, what each program takes, and why one is refused");
 }
 
 // "dir/foo.bpf.c" to "foo.bpf.o" in the current directory.
@@ -87,6 +88,7 @@ Result<Ok> run(Options &options) {
     options.translate.constants.insert(setting);
   }
   options.translate.emit_llvm = options.emit == "llvm";
+  options.translate.explain = options.verbose;
   TRY(std::vector<uint8_t> object, object_of(options));
   TRY(CompiledObject compiled, compile_object(options.input, object, options.translate));
   for (const CompiledProgram &program : compiled.programs)

@@ -78,8 +78,7 @@ Transfer::Check Transfer::check_memory_argument(State &state, int index, int siz
       EGPU_CHECK(check_map_bounds(value, 0, size, reg));
       return collector_.argument(pc_, index, value, size);
     case Kind::map_value_or_null:
-      return fail(format("r{} may be NULL here; check it first: if (!ptr) return 0;", reg),
-                  {{value.origin, "this lookup gives NULL if there is no such key"}});
+      return may_be_null(value, reg);
     default:
       return fail(format("{}, in a variable or a map value, but r{} is {}", wanted, reg, describe(value)));
   }

@@ -49,6 +49,8 @@ Explorer::Explorer(const Program &program, const Structure &structure, const Ver
                                                            : program.insns.size()),
       join_(structure.join),
       seen_at_(program.insns.size()),
+      arrivals_(program.insns.size(), 0),
+      refused_(program.insns.size(), 0),
       start_(std::chrono::steady_clock::now()) {
   for (int start : structure.starts) join_[static_cast<size_t>(start)] = true;
   for (size_t i = 0; i < program.insns.size(); ++i) {
@@ -68,13 +70,13 @@ Result<Cost> Explorer::explore() {
   Path first;
   first.state = transfer_.initial();
   todo_.push_back(std::move(first));
-  while (!todo_.empty()) {
+  while (!todo_.empty() && reached_ == Limit::none && failures_.size() < kMaxRefusals) {
     Path path = std::move(todo_.back());
     todo_.pop_back();
     for (;;) {
       auto walk = step(path);
-      if (!walk) return with_path(std::move(walk).error(), path);
-      if (*walk == Walk::ended) break;
+      if (!walk) refuse(path, std::move(walk).error());
+      if (!walk || *walk == Walk::ended) break;
     }
   }
   const Counts &most = seen_[0]->to_end;
@@ -89,6 +91,7 @@ Result<Explorer::Walk> Explorer::step(Path &path) {
   }
   const Op &op = program_.insns[pc].op;
   collector_.reached(path.pc);
+  ++arrivals_[pc];
   if (claims_) record_claims(path);
   count(path, op);
   if (auto e = check_limits(path)) return *e;
@@ -129,19 +132,19 @@ void Explorer::count(Path &path, const Op &op) {
 std::optional<Error> Explorer::check_limits(const Path &path) {
   if (path.executed > options_.max_insns) return unbounded(path, true);
   if (processed_ > kMaxProcessed)
-    return fail(
+    return too_much(
         path, format("the program has too many paths to check ({} instructions looked at); split it, or use "
                      "fewer branches in loops",
                      processed_));
   if (memory_ > options_.memory_limit_bytes)
-    return fail(
+    return too_much(
         path,
         "the program has too many different states to check (memory limit); use fewer variables in loops");
   if (options_.time_limit_ms && processed_ % kClockInterval == 0 &&
       std::chrono::steady_clock::now() - start_ > std::chrono::milliseconds(options_.time_limit_ms))
-    return fail(path,
-                format("the program takes more than {} ms to check; split it, or use fewer branches in loops",
-                       options_.time_limit_ms));
+    return too_much(
+        path, format("the program takes more than {} ms to check; split it, or use fewer branches in loops",
+                     options_.time_limit_ms));
   return std::nullopt;
 }
 
@@ -238,9 +241,14 @@ std::optional<Error> Explorer::end(const Path &path, const Counts &rest) {
     total = seen.from_parent + seen.to_end;
     s = seen.parent;
   }
+  close(path);
+  return std::nullopt;
+}
+
+// The path goes no further. What it was the last one to leave has been explored to the end.
+void Explorer::close(const Path &path) {
   for (int s = path.seen; s >= 0 && --seen_[static_cast<size_t>(s)]->open == 0;)
     s = seen_[static_cast<size_t>(s)]->parent;
-  return std::nullopt;
 }
 
 void Explorer::record_claims(const Path &path) {

@@ -5,6 +5,8 @@
 // Only states whose every continuation has been explored can stand for others. A state equal to
 // one that is still being explored is a loop that makes no progress.
 //
+// A path that does what it must not ends there; the others go on, so that one run finds all causes.
+//
 // The walk also finds the worst-case cost: each seen state knows the most that is executed
 // from it to the end of the program.
 #pragma once
@@ -13,6 +15,7 @@
 #include <vector>
 
 #include "lib/bpf2ptx/verify/claims.h"
+#include "lib/bpf2ptx/verify/refusals.h"
 #include "lib/bpf2ptx/verify/structure.h"
 #include "lib/bpf2ptx/verify/transfer.h"
 
@@ -23,8 +26,10 @@ class Explorer {
   Explorer(const Program &program, const Structure &structure, const VerifyOptions &options,
            const Messages &messages, Transfer &transfer, Collector &collector, Claims *claims);
 
-  /// Error: the first thing that some path must not do. Else the worst-case cost.
+  /// The worst-case cost, if no path is refused.
   Result<Cost> explore();
+  /// What paths must not do, one for each cause.
+  std::vector<Refusal> refusals() const;
 
  private:
   // Cost as an array, so that maxima and sums are loops.
@@ -62,6 +67,14 @@ class Explorer {
     int history = -1;       // index of the last Step
   };
 
+  // A path that was refused.
+  struct Failure {
+    int insn, cause;  // cause: the instruction to change
+    std::string message, path;
+  };
+  // Why no more paths are looked at: the program's length, or what looking at them takes.
+  enum class Limit { none, length, effort };
+
   using Check = std::optional<Error>;
   enum class Walk { on, ended };
 
@@ -70,6 +83,7 @@ class Explorer {
   Result<Walk> meet(Path &path);
   void remember(Path &path);
   Check end(const Path &path, const Counts &rest);
+  void close(const Path &path);
   Check check_limits(const Path &path);
   void count(Path &path, const Op &op);
   Live live_in(const Path &path) const;
@@ -93,8 +107,11 @@ class Explorer {
 
   // reasons.cc
   Error fail(const Path &path, const std::string &text, const std::vector<Note> &notes = {}) const;
-  Error with_path(Error error, const Path &path) const;
-  Error unbounded(const Path &path, bool progress) const;
+  Error too_much(const Path &path, const std::string &text);
+  void refuse(const Path &path, Error error);
+  int cause_of(const Path &path) const;
+  std::string describe_path(const Path &path) const;
+  Error unbounded(const Path &path, bool progress);
 
   const Program &program_;
   const Structure &structure_;
@@ -111,6 +128,9 @@ class Explorer {
   std::vector<Path> todo_;
   std::vector<Step> steps_;
   uint64_t processed_ = 0, memory_ = 0;
+  Limit reached_ = Limit::none;
+  std::vector<Failure> failures_;
+  std::vector<uint32_t> arrivals_, refused_;  // by instruction: paths that came here, and that ended here
   std::chrono::steady_clock::time_point start_;
 };
 

@@ -58,11 +58,6 @@ struct StackRegion {
   uint32_t align;
 };
 
-// The most that one run of the program executes, each counted on its own worst path.
-struct Cost {
-  uint32_t insns = 0, memory = 0, atomics = 0, helpers = 0;
-};
-
 struct Facts {
   std::vector<InsnFacts> insns;        // as Program::insns
   std::vector<StackRegion> stack;
@@ -71,12 +66,23 @@ struct Facts {
   int stack_map = -1;                  // unverified programs: the frames lie in value 0 of this map
 };
 
-// Error: one diagnostic per cause, "file:line:col: error: text" with source line and caret.
+// Why a program is refused: one cause.
+struct Refusal {
+  SourceLine where;                    // line 0: not known
+  int insn = -1;
+  std::string message;                 // "file:line:col: error: text", source, caret, path
+};
+
 struct VerifyOptions {
   uint32_t max_insns = 4096;           // worst-case executed instructions
   uint32_t time_limit_ms = 1000;       // of verification; 0: none
   uint64_t memory_limit_bytes = 256 << 20;
+  bool explain = false;                // refusals with the whole path and the registers
 };
-Result<Facts> verify(const Program &program, const Object &object, const VerifyOptions &options = {});
+
+/// Error: one diagnostic per cause, "file:line:col: error: text" with source line and caret, by
+/// source position; *refusals gets them one by one.
+Result<Facts> verify(const Program &program, const Object &object, const VerifyOptions &options = {},
+                     std::vector<Refusal> *refusals = nullptr);
 
 }  // namespace egpu::bpf

@@ -30,8 +30,7 @@ Transfer::Check Transfer::check_pointer_kind(const Value &address, int reg, Acce
           "r{} is a number ({}), not a pointer; a {} goes through the context, the stack or a map value", reg,
           to_string(address.range), verb));
     case Kind::map_value_or_null:
-      return fail(format("r{} may be NULL here; check it first: if (!ptr) return 0;", reg),
-                  {{address.origin, "this lookup gives NULL if there is no such key"}});
+      return may_be_null(address, reg);
     case Kind::map:
       return fail(format("r{} is a map itself; bpf_map_lookup_elem() gives a pointer to a value of it", reg));
     case Kind::function:

@@ -1,6 +1,7 @@
 #include "lib/bpf2ptx/verify/message.h"
 
 #include <algorithm>
+#include <cctype>
 
 #include "lib/bpf2ptx/insn/format.h"
 
@@ -19,9 +20,41 @@ std::string Messages::position(int insn) const {
   return insn < 0 ? program_.name : format("{}:insn {}", program_.name, insn);
 }
 
-std::string Messages::where(int insn) const {
-  if (const SourceLine *line = line_of(insn)) return format("line {}", line->line);
-  return format("insn {}", insn);
+std::string Messages::where(int insn, int from) const {
+  const SourceLine *line = line_of(insn), *here = line_of(from);
+  if (!line) return format("insn {}", insn);
+  if (here && here->file == line->file) return format("line {}", line->line);
+  return format("{}:{}", line->file.substr(line->file.rfind('/') + 1), line->line);
+}
+
+SourceLine Messages::source(int insn) const {
+  const SourceLine *line = line_of(insn);
+  return line ? *line : SourceLine{};
+}
+
+std::string Messages::statement(int insn) const {
+  constexpr size_t kLongest = 50;
+  const SourceLine *line = line_of(insn);
+  if (!line || line->text.empty()) return to_string(program_.insns[static_cast<size_t>(insn)].op);
+  std::string_view text = line->text;
+  text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
+  text = text.substr(0, text.find_last_not_of(" \t{") + 1);
+  return text.size() <= kLongest ? std::string(text) : std::string(text.substr(0, kLongest)) + "...";
+}
+
+std::string Messages::assigned_variable(int insn, int from) const {
+  const SourceLine *line = line_of(insn), *here = line_of(from);
+  if (!line || !here || line->file != here->file) return "";
+  std::string_view text = line->text;
+  size_t end = text.find('=');
+  if (end == 0 || end == text.npos || text.substr(end).starts_with("==")) return "";
+  auto in_name = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+  while (end > 0 && text[end - 1] == ' ') --end;
+  size_t begin = end;
+  while (begin > 0 && in_name(text[begin - 1])) --begin;
+  // A member or an element has a longer name than this.
+  if (begin > 0 && (text[begin - 1] == '.' || text[begin - 1] == '>')) return "";
+  return std::string(text.substr(begin, end - begin));
 }
 
 bool Messages::same_line(int a, int b) const {

@@ -26,8 +26,15 @@ class Messages {
   Error error(int insn, const std::string &text, const std::vector<Note> &notes = {}) const;
   /// "file:line:col: note: text" with source line and caret.
   std::string note(int insn, const std::string &text) const { return diagnostic(insn, "note", text); }
-  /// "line 12", or "insn 7" without line information.
-  std::string where(int insn) const;
+  /// "line 12", "gpu.bpf.h:12" if that is another file than `from`'s, or "insn 7" without line
+  /// information.
+  std::string where(int insn, int from) const;
+  /// The instruction's statement, or the start of it: "if (!v)"; without a source the instruction.
+  std::string statement(int insn) const;
+  /// Where the instruction comes from; line 0: not known.
+  SourceLine source(int insn) const;
+  /// The variable that the statement assigns to, if it stands in the same file as `from`; else "".
+  std::string assigned_variable(int insn, int from) const;
   /// Do both instructions come from the same source line?
   bool same_line(int a, int b) const;
 

@@ -62,8 +62,7 @@ Transfer::Check Transfer::run(State &state, const Alu &op) {
 Result<Value> Transfer::add_to_pointer(const Value &pointer, const Value &number, bool subtract,
                                        int reg) const {
   if (pointer.kind == Kind::map_value_or_null)
-    return fail(format("r{} may be NULL here; compare it with NULL before adding to it", reg),
-                {{pointer.origin, "this lookup gives NULL if there is no such key"}});
+    return may_be_null(pointer, reg);
   if (!pointer.is_memory())
     return fail(format("r{} is {}; numbers cannot be added to it", reg, describe(pointer)));
   Value moved = pointer;

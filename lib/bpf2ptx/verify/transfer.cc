@@ -55,6 +55,16 @@ void Transfer::set(State &state, Reg dst, Value value) const {
   state.reg(dst.n) = value;
 }
 
+// The result of a lookup is used unchecked.
+Error Transfer::may_be_null(const Value &value, int reg) const {
+  std::string variable = messages_.assigned_variable(value.origin, pc_);
+  return fail(
+      format("{} may be NULL here: the lookup at {} is not checked; check it first: if (!{}) return 0;",
+             variable.empty() ? format("r{}", reg) : "`" + variable + "`", messages_.where(value.origin, pc_),
+             variable.empty() ? "ptr" : variable),
+      {{value.origin, "this lookup gives NULL if there is no such key"}});
+}
+
 Transfer::Check Transfer::run(State &state, const Mov &op) {
   auto *source = std::get_if<Reg>(&op.src);
   if (!source) {

@@ -25,6 +25,7 @@ class Transfer {
   /// A register that is about to be read. Error: it is not initialised.
   std::optional<Error> check_readable(const State &state, int pc, int reg) const;
   uint32_t fresh_id() { return ++last_id_; }
+  const std::vector<MapSpec> &maps() const { return object_.maps; }
 
   // What the explorer asks to count the cost.
   static bool accesses_memory(const Op &op);
@@ -51,6 +52,7 @@ class Transfer {
   Value operand(const State &state, const Operand &src) const;
   Check scalar_operand(const State &state, int reg, const char *what) const;
   void set(State &state, Reg dst, Value value) const;
+  Error may_be_null(const Value &value, int reg) const;
 
   // pointer.cc
   Check run(State &, const Alu &);

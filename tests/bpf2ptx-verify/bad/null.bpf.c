@@ -18,6 +18,6 @@ int prog(struct gpu_ctx *ctx)
 	u32 key = ctx->lane_id & 15;
 	struct gpu_hist *h = bpf_map_lookup_elem(&hists, &key);
 
-	h->slots[0] = 1; /* error: may be NULL here; check it first */
+	h->slots[0] = 1; /* error: `h` may be NULL here: the lookup at line 19 is not checked; check it first: if (!h) return 0; */
 	return 0;
 }
