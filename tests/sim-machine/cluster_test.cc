@@ -184,6 +184,96 @@ END:
   for (uint32_t l = 0; l < 32; ++l) EXPECT_EQ(out[l], 2100 + 7 * l) << l;
 }
 
+// What nvcc makes of cooperative groups' clusters and of cuda::barrier.
+constexpr const char *kSource = R"(
+#include <cooperative_groups.h>
+#include <cuda/barrier>
+extern "C" __global__ void __cluster_dims__(4, 1, 1) cluster(int *out) {
+  namespace cg = cooperative_groups;
+  __shared__ int value, sum;
+  auto c = cg::this_cluster();
+  if (threadIdx.x == 0) { value = blockIdx.x * 10; sum = 0; }
+  c.sync();
+  int *other = c.map_shared_rank(&value, (c.block_rank() + 1) % c.num_blocks());
+  int v = *other;
+  atomicAdd(c.map_shared_rank(&sum, 0), 1);
+  c.sync();
+  out[blockIdx.x * blockDim.x + threadIdx.x] = v + (c.block_rank() == 0 ? sum : 0) + 1000 * c.query_shared_rank(other);
+}
+extern "C" __global__ void barriers(const int *in, int *out) {
+  __shared__ cuda::barrier<cuda::thread_scope_block> bar;
+  __shared__ int data[64];
+  if (threadIdx.x == 0) init(&bar, blockDim.x);
+  __syncthreads();
+  cuda::memcpy_async(data + threadIdx.x, in + threadIdx.x, sizeof(int), bar);
+  bar.arrive_and_wait();
+  int v = data[(threadIdx.x + 1) % 64];
+  auto token = bar.arrive();
+  bar.wait(std::move(token));
+  data[threadIdx.x] = v * 2;
+  bar.arrive_and_wait();
+  out[threadIdx.x] = data[(threadIdx.x + 3) % 64];
+})";
+
+TEST(Nvcc, ClusterAndBarrier) {
+  if (nvcc_path().empty()) GTEST_SKIP() << "nvcc is not installed";
+  auto machine = Machine::create(test_config(2, 3));
+  auto module = load_or_fail(*machine, compile_once(kSource, "sm_90"));
+  ASSERT_TRUE(module);
+  Buffer<int> out(*machine, 12 * 23), in(*machine, 64);
+  Outcome outcome =
+      launch(*machine, module, "cluster", {12, 1, 1}, {23, 1, 1}, Parameters().add(out.address()));
+  ASSERT_TRUE(outcome.ok) << outcome.error;
+  for (int b = 0; b < 12; ++b)
+    for (int t = 0; t < 23; ++t)
+      EXPECT_EQ(out[static_cast<size_t>(b * 23 + t)],
+                10 * (b / 4 * 4 + (b + 1) % 4) + (b % 4 ? 0 : 92) + 1000 * ((b + 1) % 4));
+  for (int i = 0; i < 64; ++i) in[static_cast<size_t>(i)] = i * i;
+  outcome = launch(*machine, module, "barriers", {1, 1, 1}, {64, 1, 1},
+                   Parameters().add(in.address()).add(out.address()));
+  ASSERT_TRUE(outcome.ok) << outcome.error;
+  for (int i = 0; i < 64; ++i) EXPECT_EQ(out[static_cast<size_t>(i)], 2 * ((i + 4) % 64) * ((i + 4) % 64));
+}
+
+// Forms that the machine does not know are refused, not taken for others.
+TEST(Families, Refused) {
+  for (const char *text :
+       {"fma.rn.oob.f16 %h, %h, %h, %h;", "cvt.rs.f16x2.f32 %r, %f, %f, %r;", "add.rn.f32x2 %q, %q, %q;",
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r], [%q], 16, [%r];",
+        "vadd.s32.s32.s32 %r, %r, %r;", "multimem.red.relaxed.sys.global.add.u32 [%q], %r;",
+        "wgmma.wait_group.sync.aligned 0;", "tex.1d.v4.f32.f32 {%f, %f, %f, %f}, [%q, {%f}];",
+        "mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f}, {%r}, {%r}, {%f}, %r, 0;",
+        "st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r], %r, [%r];"}) {
+    auto machine = Machine::create(test_config(1));
+    auto module = load_or_fail(*machine, with_header(".entry k() { .reg .b16 %h; .reg .b32 %r; .reg .f32 %f; "
+                                                     ".reg .b64 %q;\n" +
+                                                     std::string(text) + " ret; }"));
+    ASSERT_TRUE(module) << text;
+    Outcome out = launch(*machine, module, "k", {1, 1, 1}, {1, 1, 1}, Parameters());
+    EXPECT_EQ(out.fault.kind, Fault::not_simulated) << text;
+    EXPECT_EQ(out.error, "kernel k, block (0,0,0), thread (0,0,0), ptx:5: not simulated: " +
+                             std::string(text).substr(0, std::string(text).find(' ')));
+  }
+}
+
+TEST(Families, HintsHaveNoEffect) {
+  auto machine = Machine::create(test_config(1));
+  auto module = load_or_fail(*machine, with_header(R"(
+.entry k(.param .u64 out) { .reg .b64 %o, %p; .reg .b32 %r;
+  ld.param.u64 %o, [out];
+  createpolicy.fractional.L2::evict_last.b64 %p, 1.0;
+  prefetch.global.L2 [%o]; applypriority.global.L2::evict_normal [%o], 128; griddepcontrol.wait;
+  ld.global.L2::cache_hint.u32 %r, [%o], %p; add.u32 %r, %r, 1; setmaxnreg.inc.sync.aligned.u32 240;
+  st.global.L2::cache_hint.u32 [%o], %r, %p; griddepcontrol.launch_dependents; nanosleep.u32 20;
+  ret; })"));
+  ASSERT_TRUE(module);
+  Buffer<uint32_t> out(*machine, 1);
+  out[0] = 41;
+  Outcome outcome = launch(*machine, module, "k", {1, 1, 1}, {1, 1, 1}, Parameters().add(out.address()));
+  ASSERT_TRUE(outcome.ok) << outcome.error;
+  EXPECT_EQ(out[0], 42u);
+}
+
 TEST(Trace, LinesOfAFile) {
   std::string path = testing::TempDir() + "egpu-sim-trace-" + std::to_string(getpid());
   {

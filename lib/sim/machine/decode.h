@@ -119,6 +119,7 @@ class Decoder {
   void atomic();
   void cp_async();
   void no_effect();
+  void create_policy();
   void mbarrier();  // decode_mbarrier.cc
   void mma();       // decode_matrix.cc
   void ldmatrix();

@@ -288,6 +288,7 @@ Decoder::Family Decoder::family(std::string_view opcode) {
       {"fence", &D::no_effect},
       {"membar", &D::no_effect},
       {"pmevent", &D::no_effect},
+      {"createpolicy", &D::create_policy},
       {"setmaxnreg", &D::no_effect},
       {"griddepcontrol", &D::no_effect},
       {"nanosleep", &D::pause},

@@ -8,9 +8,10 @@ namespace egpu::sim {
 void Decoder::float_arithmetic(Type type) {
   std::string name(insn_->words[0]);
   if (name == "mad") name = "fma";
-  if (has("f32x2")) return not_simulated();
+  if (has("f32x2") || has("oob")) return not_simulated();
   std::string key = name + "." + std::string(type_row(type).name);
-  if (name == "div" && (has("approx") || has("full"))) key = "div.approx." + std::string(type_row(type).name);
+  if (name == "div" && (has("approx") || has("full")))
+    key = (has("full") ? "div.full." : "div.approx.") + std::string(type_row(type).name);
   uint8_t mode = mode_bits();
   if (mode == kFtz && type == Type::f32 && find_handler(key + ".ftz"))
     key += ".ftz";

@@ -205,6 +205,14 @@ void Decoder::cp_async() {
   op.x = static_cast<uint8_t>((to.narrow ? 1 : 0) | (from.narrow ? 2 : 0));
 }
 
+// A cache policy: some number, since caches are not simulated.
+void Decoder::create_policy() {
+  uint32_t d = destination(0, Type::b64);
+  Op &op = emit("mov.8");
+  op.d = d;
+  op.a = constant_of(Operand{}, Type::b64);
+}
+
 // Hints, and fences.
 void Decoder::no_effect() {
   std::string_view name = insn_->words[0];

@@ -174,7 +174,7 @@ void Decoder::convert_packed() {
 
 void Decoder::convert() {
   if (has("pack")) return convert_packed();
-  if (types_.size() != 2) return not_simulated();
+  if (types_.size() != 2 || has("rs")) return not_simulated();  // rs: random bits, sm_100
   Type to = types_[0], from = types_[1];
   std::string key = "cvt." + std::string(type_row(to).name) + "." + std::string(type_row(from).name);
   uint8_t mode = mode_bits();

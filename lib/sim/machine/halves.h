@@ -6,6 +6,7 @@
 namespace egpu::sim {
 
 struct Half {
+  static constexpr uint16_t kExponent = 0x7C00;
   uint16_t bits;
   double value() const { return widen_float(bits, kF16); }
   static Half from(double v, int rounding = 0, bool sat = false) {
@@ -13,6 +14,7 @@ struct Half {
   }
 };
 struct Bfloat {
+  static constexpr uint16_t kExponent = 0x7F80;
   uint16_t bits;
   double value() const { return static_cast<double>(bf16_to_float(bits)); }
   static Bfloat from(double v, int rounding = 0, bool sat = false) {
@@ -23,6 +25,14 @@ struct Bfloat {
 inline float flush(float v) {
   uint32_t bits = std::bit_cast<uint32_t>(v);
   return bits & 0x7F800000 ? v : std::bit_cast<float>(bits & 0x80000000);
+}
+template <class H>
+H flush_half(H v) {
+  return v.bits & H::kExponent ? v : H{static_cast<uint16_t>(v.bits & 0x8000)};
+}
+// A f64 instruction hands a NaN on, as a quiet one.
+inline double quiet(double v) {
+  return std::bit_cast<double>(std::bit_cast<uint64_t>(v) | uint64_t{1} << 51);
 }
 inline constexpr uint32_t kNanF32 = 0x7FFFFFFF;  // PTX ISA 9.0, 9.7.3: NaN results of f32
 inline float canonical(float v) { return v != v ? std::bit_cast<float>(kNanF32) : v; }

@@ -119,15 +119,17 @@ void setp_f32(Exec &x, const Op &op, uint32_t mask) {
 template <class F, class H>
 void setp_half(Exec &x, const Op &op, uint32_t mask) {
   const H *a = x.at<H>(op.a), *b = x.at<H>(op.b);
-  set_both(x, op, mask, lane_bits([&](int l) { return F{}(a[l].value(), b[l].value()); }));
+  auto value = [ftz = op.mode & kFtz](H h) { return (ftz ? flush_half(h) : h).value(); };
+  set_both(x, op, mask, lane_bits([&](int l) { return F{}(value(a[l]), value(b[l])); }));
 }
 
 // Of packed halves: p is of the low ones, q of the high ones.
 template <class F, class H>
 void setp_packed(Exec &x, const Op &op, uint32_t mask) {
   const H *a = x.at<H>(op.a), *b = x.at<H>(op.b);
-  uint32_t low = lane_bits([&](int l) { return F{}(a[2 * l].value(), b[2 * l].value()); });
-  uint32_t high = lane_bits([&](int l) { return F{}(a[2 * l + 1].value(), b[2 * l + 1].value()); });
+  auto value = [ftz = op.mode & kFtz](H h) { return (ftz ? flush_half(h) : h).value(); };
+  uint32_t low = lane_bits([&](int l) { return F{}(value(a[2 * l]), value(b[2 * l])); });
+  uint32_t high = lane_bits([&](int l) { return F{}(value(a[2 * l + 1]), value(b[2 * l + 1])); });
   if (op.n) {
     uint32_t c = x.predicate(op.c);
     if (op.flags & kSourceNegated) c = ~c;
@@ -141,9 +143,10 @@ void setp_packed(Exec &x, const Op &op, uint32_t mask) {
 template <class F, class H, uint16_t kOne>
 void set_packed(Exec &x, const Op &op, uint32_t mask) {
   const H *a = x.at<H>(op.a), *b = x.at<H>(op.b);
+  auto value = [ftz = op.mode & kFtz](H h) { return (ftz ? flush_half(h) : h).value(); };
   store_lanes<uint32_t>(x, op.d, mask, [&](int l) {
-    uint32_t low = F{}(a[2 * l].value(), b[2 * l].value()) ? kOne : 0u;
-    uint32_t high = F{}(a[2 * l + 1].value(), b[2 * l + 1].value()) ? kOne : 0u;
+    uint32_t low = F{}(value(a[2 * l]), value(b[2 * l])) ? kOne : 0u;
+    uint32_t high = F{}(value(a[2 * l + 1]), value(b[2 * l + 1])) ? kOne : 0u;
     return low | high << 16;
   });
 }

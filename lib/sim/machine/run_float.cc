@@ -1,5 +1,6 @@
 // f32 and f64 arithmetic. Results are those of IEEE 754 with the instruction's rounding; NaN
-// results of f32 are 0x7FFFFFFF. The approximations are the correctly rounded values of the
+// results of f32 are 0x7FFFFFFF, of f64 the last operand that is one, but the addend before the
+// factors' second: what the H200 gives. The approximations are the correctly rounded values of the
 // host's double functions, which is within the errors that PTX ISA 9.0, 9.7.3 allows.
 #include <cfenv>
 #include <cmath>
@@ -13,22 +14,28 @@
 namespace egpu::sim {
 namespace {
 
+template <class T>
+T last_nan(T b, T r) {
+  if constexpr (sizeof(T) == 8) return b != b ? quiet(b) : r;
+  return r;
+}
+
 struct Add {
   template <class T>
   T operator()(T a, T b) const {
-    return a + b;
+    return last_nan(b, a + b);
   }
 };
 struct Sub {
   template <class T>
   T operator()(T a, T b) const {
-    return a - b;
+    return last_nan(b, a - b);
   }
 };
 struct Mul {
   template <class T>
   T operator()(T a, T b) const {
-    return a * b;
+    return last_nan(b, a * b);
   }
 };
 struct Div {
@@ -40,7 +47,7 @@ struct Div {
 struct Fma {
   template <class T>
   T operator()(T a, T b, T c) const {
-    return std::fma(a, b, c);
+    return last_nan(b, last_nan(c, std::fma(a, b, c)));
   }
 };
 struct Rcp {
@@ -67,7 +74,7 @@ struct Min {
     T r = a < b ? a : b;
     if (a == b) r = std::bit_cast<T>(static_cast<B>(std::bit_cast<B>(a) | std::bit_cast<B>(b)));
     r = b != b ? a : r;
-    return a != a ? b : r;
+    return a != a ? last_nan(b, b) : r;
   }
 };
 struct Max {
@@ -77,7 +84,7 @@ struct Max {
     T r = a > b ? a : b;
     if (a == b) r = std::bit_cast<T>(static_cast<B>(std::bit_cast<B>(a) & std::bit_cast<B>(b)));
     r = b != b ? a : r;
-    return a != a ? b : r;
+    return a != a ? last_nan(b, b) : r;
   }
 };
 
@@ -99,10 +106,35 @@ void plain2(Exec &x, const Op &op, uint32_t mask) {
   const float *a = x.at<float>(op.a), *b = x.at<float>(op.b);
   store_lanes<float>(x, op.d, mask, [&](int l) { return canonical(F{}(a[l], b[l])); });
 }
+// What .ftz makes of a result: 0 if it was too small before it was rounded, which a result of 2^-126
+// does not show. Sums of f32 that small are exact.
+constexpr uint32_t kSmallestNormal = 0x00800000;
+template <class F, class... T>
+bool rounded_up_to_normal(F, float r, T... operands) {
+  if ((std::bit_cast<uint32_t>(r) & 0x7FFFFFFF) != kSmallestNormal) return false;
+  if constexpr (std::is_same_v<F, Mul>) {
+    const double exact = (static_cast<double>(operands) * ...);
+    return std::fabs(exact) < 0x1p-126;
+  } else if constexpr (std::is_same_v<F, Fma>) {
+    const auto rest = [](double a, double b, double c, double sign) {  // exact: fma's last rounding apart
+      const double product = a * b, sum = product + c, part = sum - product;
+      const double error = (product - (sum - part)) + (c - part);
+      return (std::fabs(sum) - 0x1p-126) + sign * error;
+    };
+    return rest(static_cast<double>(operands)..., r < 0 ? -1.0 : 1.0) < 0;
+  }
+  return false;
+}
+
 template <class F>
 void flushed2(Exec &x, const Op &op, uint32_t mask) {
   const float *a = x.at<float>(op.a), *b = x.at<float>(op.b);
-  store_lanes<float>(x, op.d, mask, [&](int l) { return flush(canonical(F{}(flush(a[l]), flush(b[l])))); });
+  store_lanes<float>(x, op.d, mask, [&](int l) {
+    const float p = flush(a[l]), q = flush(b[l]), r = F{}(p, q);
+    if constexpr (std::is_same_v<F, Mul>)
+      if (rounded_up_to_normal(F{}, r, p, q)) return std::copysign(0.0f, r);
+    return flush(canonical(r));
+  });
 }
 
 void fma_f32(Exec &x, const Op &op, uint32_t mask) {
@@ -111,12 +143,13 @@ void fma_f32(Exec &x, const Op &op, uint32_t mask) {
 }
 void fma_f64(Exec &x, const Op &op, uint32_t mask) {
   const double *a = x.at<double>(op.a), *b = x.at<double>(op.b), *c = x.at<double>(op.c);
-  store_lanes<double>(x, op.d, mask, [&](int l) { return std::fma(a[l], b[l], c[l]); });
+  store_lanes<double>(x, op.d, mask, [&](int l) { return Fma{}(a[l], b[l], c[l]); });
 }
 void fma_f32_ftz(Exec &x, const Op &op, uint32_t mask) {
   const float *a = x.at<float>(op.a), *b = x.at<float>(op.b), *c = x.at<float>(op.c);
   store_lanes<float>(x, op.d, mask, [&](int l) {
-    return flush(canonical(std::fma(flush(a[l]), flush(b[l]), flush(c[l]))));
+    const float p = flush(a[l]), q = flush(b[l]), s = flush(c[l]), r = std::fma(p, q, s);
+    return rounded_up_to_normal(Fma{}, r, p, q, s) ? std::copysign(0.0f, r) : flush(canonical(r));
   });
 }
 
@@ -138,9 +171,14 @@ __attribute__((target("avx2,fma"))) void fma_f64_avx2(Exec &x, const Op &op, uin
   if (mask != kAll) return fma_f64(x, op, mask);
   const double *a = x.at<double>(op.a), *b = x.at<double>(op.b), *c = x.at<double>(op.c);
   double *d = x.at<double>(op.d);
-  for (int l = 0; l < kLanes; l += 4)
-    _mm256_storeu_pd(d + l,
-                     _mm256_fmadd_pd(_mm256_loadu_pd(a + l), _mm256_loadu_pd(b + l), _mm256_loadu_pd(c + l)));
+  const __m256d quiet_bit = _mm256_castsi256_pd(_mm256_set1_epi64x(int64_t{1} << 51));
+  auto last = [&](__m256d v, __m256d r) __attribute__((target("avx2,fma"))) {
+    return _mm256_blendv_pd(r, _mm256_or_pd(v, quiet_bit), _mm256_cmp_pd(v, v, _CMP_UNORD_Q));
+  };
+  for (int l = 0; l < kLanes; l += 4) {
+    const __m256d p = _mm256_loadu_pd(a + l), q = _mm256_loadu_pd(b + l), s = _mm256_loadu_pd(c + l);
+    _mm256_storeu_pd(d + l, last(q, last(s, _mm256_fmadd_pd(p, q, s))));
+  }
 }
 bool host_has_fma() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
 #endif
@@ -171,6 +209,12 @@ T output(T v, uint8_t mode) {
   return finish(input(v, mode));
 }
 
+template <class F, int kSources>
+bool is_tiny(float r, float a, float b, float c) {
+  if constexpr (kSources == 2) return rounded_up_to_normal(F{}, r, a, b);
+  return rounded_up_to_normal(F{}, r, a, b, c);
+}
+
 template <class F, class T, int kSources>
 void with_mode(Exec &x, const Op &op, uint32_t mask) {
   const T *a = x.at<T>(op.a), *b = kSources > 1 ? x.at<T>(op.b) : nullptr,
@@ -187,7 +231,10 @@ void with_mode(Exec &x, const Op &op, uint32_t mask) {
       r = F{}(static_cast<T>(p), static_cast<T>(q));
     else
       r = F{}(static_cast<T>(p), static_cast<T>(q), static_cast<T>(s));
-    d[l] = output(static_cast<T>(r), op.mode);
+    T result = r;
+    if constexpr (sizeof(T) == 4 && kSources > 1)
+      if (op.mode & kFtz && is_tiny<F, kSources>(result, p, q, s)) result = std::copysign(T{0}, result);
+    d[l] = output(result, op.mode);
   });
   std::fesetround(FE_TONEAREST);
 }
@@ -210,15 +257,22 @@ void extreme(Exec &x, const Op &op, uint32_t mask) {
   });
 }
 
+// abs and neg of a NaN: as of any other instruction, and a f64 one keeps its sign.
+template <class T>
+T sign_changed(T changed, T a) {
+  if constexpr (sizeof(T) == 8) return a != a ? quiet(a) : changed;
+  return finish(changed);
+}
+
 template <class T>
 void absolute(Exec &x, const Op &op, uint32_t mask) {
   const T *a = x.at<T>(op.a);
-  store_lanes<T>(x, op.d, mask, [&](int l) { return std::fabs(input(a[l], op.mode)); });
+  store_lanes<T>(x, op.d, mask, [&](int l) { return sign_changed(std::fabs(input(a[l], op.mode)), a[l]); });
 }
 template <class T>
 void negate(Exec &x, const Op &op, uint32_t mask) {
   const T *a = x.at<T>(op.a);
-  store_lanes<T>(x, op.d, mask, [&](int l) { return -input(a[l], op.mode); });
+  store_lanes<T>(x, op.d, mask, [&](int l) { return sign_changed(-input(a[l], op.mode), a[l]); });
 }
 struct Copysign {
   template <class T>
@@ -287,11 +341,15 @@ void rsqrt_f64(Exec &x, const Op &op, uint32_t mask) {
     approximate_f64<F>(x, op, mask);
 }
 
-// PTX ISA 9.0, 9.7.3.8 "div": the quotient of div.approx is 0 where its reciprocal would be subnormal.
+// PTX ISA 9.0, 9.7.3.8 "div": where |b| is above 2^126, div.approx multiplies by 0 instead.
+template <bool kFull>
 void div_approx(Exec &x, const Op &op, uint32_t mask) {
   const float *a = x.at<float>(op.a), *b = x.at<float>(op.b);
-  store_lanes<float>(x, op.d, mask,
-                     [&](int l) { return output(input(a[l], op.mode) / input(b[l], op.mode), op.mode); });
+  store_lanes<float>(x, op.d, mask, [&](int l) {
+    float p = input(a[l], op.mode), q = input(b[l], op.mode);
+    const bool is_huge = !kFull && std::fabs(q) > 0x1p126f && !std::isinf(q);
+    return output(is_huge ? p * std::copysign(0.0f, q) : p / q, op.mode);
+  });
 }
 
 enum class Class { finite, infinite, number, notanumber, normal, subnormal };
@@ -364,9 +422,10 @@ constexpr Row kRows[] = {
     {"neg.f32.mode", negate<float>},
     {"copysign.f32", binary<Copysign, float, float, float>},
     {"copysign.f64", binary<Copysign, double, double, double>},
-    {"div.approx.f32", div_approx},
-    {"div.approx.f32.ftz", div_approx},
-    {"div.approx.f32.mode", div_approx},
+    {"div.approx.f32", div_approx<false>},
+    {"div.approx.f32.mode", div_approx<false>},
+    {"div.full.f32", div_approx<true>},
+    {"div.full.f32.mode", div_approx<true>},
     {"rcp.approx.f32", approximate<RcpD>},
     {"sqrt.approx.f32", approximate<Sqrt>},
     {"rsqrt.f32", approximate<RsqrtD>},

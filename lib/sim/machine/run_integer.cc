@@ -150,7 +150,7 @@ struct Div {
 struct Rem {
   template <class T>
   T operator()(T a, T b) const {
-    if (b == 0) return a;
+    if (b == 0) return static_cast<T>(-1);  // as the H200 has it; the ISA leaves it open
     if constexpr (std::is_signed_v<T>)
       if (b == -1) return 0;
     return static_cast<T>(a % b);
@@ -330,6 +330,8 @@ constexpr Row kRows[] = {
     {"add.16x2", binary<Halves<Add16, uint16_t>, uint32_t, uint32_t, uint32_t>},
     {"min.u16x2", binary<Halves<Min, uint16_t>, uint32_t, uint32_t, uint32_t>},
     {"min.s16x2", binary<Halves<Min, int16_t>, uint32_t, uint32_t, uint32_t>},
+    {"min.s16x2.relu", binary<Halves<MinRelu, int16_t>, uint32_t, uint32_t, uint32_t>},
+    {"max.s16x2.relu", binary<Halves<MaxRelu, int16_t>, uint32_t, uint32_t, uint32_t>},
     {"max.u16x2", binary<Halves<Max, uint16_t>, uint32_t, uint32_t, uint32_t>},
     {"max.s16x2", binary<Halves<Max, int16_t>, uint32_t, uint32_t, uint32_t>},
     {"carry.add.b32", carry_add<uint32_t>},

@@ -1,4 +1,6 @@
 // Bitwise logic, shifts and bit fields on lanes. Source: PTX ISA 9.0, 9.7.1.13 to 9.7.1.23, 9.7.8.
+#include <algorithm>
+
 #include "lib/sim/machine/lanes.h"
 
 namespace egpu::sim {
@@ -59,12 +61,19 @@ struct Funnel {
   }
 };
 
+// Positions and lengths of bit fields: PTX ISA 9.0, 9.7.1.20 "bfe", takes their low 8 bits; the
+// H200's 64-bit forms, which are emulated, take them whole.
+template <class T>
+uint32_t field_number(uint32_t value) {
+  return sizeof(T) == 8 ? std::min(value, 255u) : value & 255;
+}
+
 struct Bfe {
   template <class T>
   T operator()(T a, uint32_t b, uint32_t c) const {
     using U = std::make_unsigned_t<T>;
     constexpr uint32_t kTop = 8 * sizeof(T) - 1;
-    uint32_t position = b & 255, length = c & 255;
+    uint32_t position = field_number<T>(b), length = field_number<T>(c);
     bool sign = false;
     if (std::is_signed_v<T> && length != 0) {
       uint32_t at = position + length - 1;
@@ -87,7 +96,7 @@ struct Bfe {
 
 template <class T>
 T insert_bits(T a, T b, uint32_t c, uint32_t d) {
-  uint32_t position = c & 255, length = d & 255;
+  uint32_t position = field_number<T>(c), length = field_number<T>(d);
   constexpr uint32_t kBits = 8 * sizeof(T);
   if (position >= kBits || length == 0) return b;
   T field = length >= kBits ? static_cast<T>(~T{0}) : static_cast<T>((T{1} << length) - 1);
