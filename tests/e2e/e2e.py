@@ -535,6 +535,22 @@ def sass_only(bench):
     return done.stderr.splitlines()[0]
 
 
+def verbose_footprint(bench):
+    """egpu-load -v: registers, local and shared bytes and blocks per SM, before and after"""
+    _, _, err = bench.load("blockdur", bench.example("vecadd"), "-v")
+    row = re.search(r"^vecadd: probed, 2 sites; registers (\d+) -> (\d+), local bytes (\d+) -> (\d+), shared bytes (\d+) -> (\d+), "
+                    r"blocks per SM (\d+) -> (\d+)$", err, re.MULTILINE)
+    if not row:
+        raise Failure(err)
+    registers, more_registers, local, more_local, shared, more_shared, blocks, fewer_blocks = map(int, row.groups())
+    if not 0 < registers <= more_registers or more_local != local or not 0 < fewer_blocks <= blocks:
+        raise Failure(row.group())
+    expect("shared bytes: the count of leavers and the cookie", more_shared - shared, 16)
+    _, _, err = bench.load("blockdur", bench.example("vecadd"))
+    expect("without -v", "registers" in err, False)
+    return row.group()
+
+
 def list_kernels(bench):
     """egpu-load -l lists kernels and sites"""
     done = bench.check([bench.tool("egpu-load"), "-l", "--", *bench.example("vecadd")])
@@ -549,7 +565,7 @@ def list_kernels(bench):
 CASES = {f.__name__: f for f in (
     kcount_vecadd, kcount_graph, launch_forms, blockdur_vecadd, smload_sums, scopes, cookies, memheat_exact, diverge_branches,
     args_printk, same_results, launchlat_counts, status_passes, attach_once, attach_starting, attach_interrupt, attach_live_reads, attach_many,
-    attach_killed, attach_target_exits, attach_target_killed, errors, no_match, map_not_found, not_ours, sass_only, list_kernels)}
+    attach_killed, attach_target_exits, attach_target_killed, errors, no_match, map_not_found, not_ours, sass_only, verbose_footprint, list_kernels)}
 
 
 def main():

@@ -13,7 +13,7 @@ const ptx::KernelPlan *find_kernel(const std::vector<ptx::KernelPlan> &kernels, 
 
 void refuse(const SeenKernel &seen, std::string reason, Shared &shared) {
   shared.warn(ptx::demangle_short(seen.name) + ": not probed: " + reason);
-  shared.outcomes.set(seen.name, {Outcome::refused, 0, std::move(reason)});
+  shared.outcomes.set(seen.name, {Outcome::refused, 0, std::move(reason), {}});
 }
 
 // True if any program's kernel glob matches: a kernel that nobody asked for is never "refused".
@@ -26,7 +26,7 @@ bool wanted(const std::string &name, const std::vector<ptx::Probe> &probes) {
 std::shared_ptr<const ptx::Plan> plan_for(const SeenKernel &seen, Images &images, int cc_major, int cc_minor,
                                           Shared &shared) {
   if (!wanted(seen.name, shared.patcher.probes())) {
-    shared.outcomes.set(seen.name, {Outcome::not_matched, 0, {}});
+    shared.outcomes.set(seen.name, {Outcome::not_matched, 0, {}, {}});
     return nullptr;
   }
   auto text = images.find(seen.kernel.module, seen.name, cc_major, cc_minor);
@@ -37,7 +37,7 @@ std::shared_ptr<const ptx::Plan> plan_for(const SeenKernel &seen, Images &images
   if (!kernel) return refuse(seen, "its PTX does not define it", shared), nullptr;
   if (!kernel->refused.empty()) return refuse(seen, kernel->refused, shared), nullptr;
   if (kernel->sites.empty()) {
-    shared.outcomes.set(seen.name, {Outcome::not_matched, 0, {}});
+    shared.outcomes.set(seen.name, {Outcome::not_matched, 0, {}, {}});
     return nullptr;
   }
   return *plan;
@@ -104,7 +104,7 @@ void patch_groups(Batch &batch, const std::map<uint64_t, std::map<std::string, u
   std::erase_if(batch.groups, [](const Group &group) { return group.kernels.empty(); });
 }
 
-std::vector<uint8_t> load_file(const Batch &batch) {
+std::vector<uint8_t> load_file(const Batch &batch, bool measure) {
   std::vector<session::LoadModule> modules;
   std::vector<session::LoadKernel> kernels;
   size_t kernel_count = batch.unprobed.size();
@@ -128,6 +128,9 @@ std::vector<uint8_t> load_file(const Batch &batch) {
       kernel.name_offset = place(seen.name);
       kernel.module = static_cast<uint32_t>(modules.size() - 1);
       if (plan->adds_launch_parameters) kernel.flags |= session::kLaunchParameters;
+      if (measure) kernel.flags |= session::kMeasure;
+      kernel.block_threads = seen.kernel.block_threads;
+      kernel.block_shared_bytes = seen.kernel.block_shared_bytes;
       kernel.parameter_count = plan->parameter_count;
       kernel.parameter_bytes = plan->parameter_bytes;
       kernels.push_back(kernel);

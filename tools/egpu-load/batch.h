@@ -46,7 +46,8 @@ std::vector<std::string> missing_globals(const Group &group, const std::map<std:
 void patch_groups(Batch &batch, const std::map<uint64_t, std::map<std::string, uint64_t>> &globals,
                   const std::map<std::string, uint64_t> &constants, Shared &shared);
 
-/// The content of a load message's file: LoadModule[], LoadKernel[], names and texts.
-std::vector<uint8_t> load_file(const Batch &batch);
+/// The content of a load message's file: LoadModule[], LoadKernel[], names and texts. `measure`: the
+/// agent is to say what the kernels take.
+std::vector<uint8_t> load_file(const Batch &batch, bool measure);
 
 }  // namespace egpu::load

@@ -5,16 +5,20 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
+
+#include "lib/loader/session/protocol.h"
 
 namespace egpu::load {
 
 struct Outcome {
   enum Kind { pending, probed, not_matched, refused } kind = pending;
   size_t site_count = 0;
-  std::string reason;  // of refused
+  std::string reason;                          // of refused
+  std::optional<session::Measured> footprint;  // of probed, with -v
 };
 
 class Outcomes {
@@ -35,5 +39,9 @@ class Outcomes {
 
 // "vecadd: probed, 3 sites" and the like: one line per kernel.
 std::string to_text(const Outcomes &outcomes);
+
+// "registers 12 -> 16, local bytes 0 -> 0, shared bytes 0 -> 16, blocks per SM 8 -> 6"; ? for what
+// the driver did not say.
+std::string to_text(const session::Measured &measured);
 
 }  // namespace egpu::load

@@ -59,6 +59,8 @@ Result<Ok> Target::on_packet() {
       return on_kernel(packet);
     case Kind::globals:
       return on_globals(packet);
+    case Kind::measured:
+      return on_measured(packet);
     case Kind::loaded:
       return on_loaded(packet);
     case Kind::snapshot_done:
@@ -181,7 +183,7 @@ Result<Ok> Target::on_kernel(const session::Packet &packet) {
 Result<Ok> Target::refuse_context(const session::Kernel &kernel) {
   Batch batch;
   batch.unprobed.push_back({kernel, {}});
-  TRY(auto file, session::make_memfd("egpu-load", load_file(batch)));
+  TRY(auto file, session::make_memfd("egpu-load", load_file(batch, shared_.options.verbose)));
   session::Writer writer;
   writer.put(session::Load{kernel.context, 0, 1});
   return send(Kind::load, writer, file.get());
@@ -227,7 +229,7 @@ Result<Ok> Target::continue_batch() {
   for (const auto &group : batch.groups)
     for (const auto &kernel : group.kernels) name_sites(kernel.name, *group.plan);
 
-  TRY(auto file, session::make_memfd("egpu-load", load_file(batch)));
+  TRY(auto file, session::make_memfd("egpu-load", load_file(batch, shared_.options.verbose)));
   size_t kernels = batch.unprobed.size();
   for (const auto &group : batch.groups) kernels += group.kernels.size();
   session::Writer writer;
@@ -261,6 +263,12 @@ Result<Ok> Target::on_globals(const session::Packet &packet) {
   return continue_batch();
 }
 
+Result<Ok> Target::on_measured(const session::Packet &packet) {
+  TRY(auto measured, session::parse<session::Measured>(packet));
+  footprints_[measured.function] = measured;
+  return Ok{};
+}
+
 Result<Ok> Target::on_loaded(const session::Packet &packet) {
   TRY(auto loaded, session::parse_with_text<session::Loaded>(packet));
   if (loads_missing_ == 0 || loaded.head.module >= loading_.size()) return Error{"loaded: no such module"};
@@ -269,15 +277,19 @@ Result<Ok> Target::on_loaded(const session::Packet &packet) {
     const std::string printable = ptx::demangle_short(seen.name);
     if (!loaded.head.ok) {
       shared_.warn(printable + ": not probed: the driver refused the patched module: " + loaded.text);
-      shared_.outcomes.set(seen.name, {Outcome::refused, 0, "the driver refused the patched module"});
+      shared_.outcomes.set(seen.name, {Outcome::refused, 0, "the driver refused the patched module", {}});
       continue;
     }
     auto kernel = std::find_if(group.patched.kernels.begin(), group.patched.kernels.end(),
                                [&](const auto &k) { return k.name == seen.name; });
-    shared_.outcomes.set(seen.name, {Outcome::probed, kernel->sites.size(), {}});
+    Outcome outcome{Outcome::probed, kernel->sites.size(), {}, {}};
+    auto footprint = footprints_.find(seen.kernel.function);
+    if (footprint != footprints_.end()) outcome.footprint = footprint->second;
     shared_.verbose(printable + ": probed, " + std::to_string(kernel->sites.size()) + " sites, compiled in " +
                     std::to_string(loaded.head.compile_us / 1000) + " ms, loaded in " +
-                    std::to_string(loaded.head.load_us / 1000) + " ms");
+                    std::to_string(loaded.head.load_us / 1000) + " ms" +
+                    (outcome.footprint ? "; " + to_text(*outcome.footprint) : ""));
+    shared_.outcomes.set(seen.name, std::move(outcome));
   }
   loads_missing_--;
   return advance();

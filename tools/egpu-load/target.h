@@ -55,6 +55,7 @@ class Target {
   Result<Ok> on_image(session::Packet &packet);
   Result<Ok> on_kernel(const session::Packet &packet);
   Result<Ok> on_globals(const session::Packet &packet);
+  Result<Ok> on_measured(const session::Packet &packet);
   Result<Ok> on_loaded(const session::Packet &packet);
   Result<Ok> on_snapshot_done(const session::Packet &packet);
   Result<Ok> on_detached(const session::Packet &packet);
@@ -87,6 +88,7 @@ class Target {
   std::optional<Batch> batch_;  // the batch in work
   std::vector<Group> loading_;  // by module index of the load in flight
   size_t loads_missing_ = 0;
+  std::map<uint64_t, session::Measured> footprints_;  // by function, with -v
   struct {
     uint64_t module = 0;
     std::vector<std::string> names;

@@ -23,11 +23,11 @@ namespace {
 
 // What the node launches, as a launch would name it.
 LaunchArguments arguments_of(const CUDA_KERNEL_NODE_PARAMS_v1 &p) {
-  return {p.func, p.kernelParams, p.extra};
+  return {p.func, p.kernelParams, p.extra, {p.blockDimX, p.blockDimY, p.blockDimZ, p.sharedMemBytes}};
 }
 LaunchArguments arguments_of(const CUDA_KERNEL_NODE_PARAMS_v2 &p) {
   CUfunction function = p.func ? p.func : reinterpret_cast<CUfunction>(p.kern);
-  return {function, p.kernelParams, p.extra};
+  return {function, p.kernelParams, p.extra, {p.blockDimX, p.blockDimY, p.blockDimZ, p.sharedMemBytes}};
 }
 
 void set_arguments(CUDA_KERNEL_NODE_PARAMS_v1 *p, const LaunchArguments &a) {

@@ -53,7 +53,7 @@ void warn_once(std::atomic<bool> *told, const char *text) {
 }
 
 // The winner of the claim tells egpu-load about the function.
-void ask(Entry *entry, CUfunction function) {
+void ask(Entry *entry, CUfunction function, const Block &block) {
   Identity identity;
   CUcontext context = current_context();
   if (!context || !identify(function, &identity)) {
@@ -73,8 +73,13 @@ void ask(Entry *entry, CUfunction function) {
   entry->where = nullptr;
   entry->original = 0;
   bool waits = process.mode == session::kStart;
-  session::Kernel message = {reinterpret_cast<uint64_t>(function), identity.module,
-                             reinterpret_cast<uint64_t>(context), identity.is_kernel, waits};
+  session::Kernel message = {reinterpret_cast<uint64_t>(function),
+                             identity.module,
+                             reinterpret_cast<uint64_t>(context),
+                             identity.is_kernel,
+                             waits,
+                             block.x * block.y * block.z,
+                             block.shared_bytes};
   size_t name_bytes = strlen(identity.name) + 1;
   Node *node = new_node(Told::packet, session::Kind::kernel, sizeof message + name_bytes);
   if (!node) {
@@ -113,13 +118,13 @@ void wait_for_verdict(uint64_t handle) {
 }
 
 // Known by the time that this returns, or the session's business no more.
-Entry *find_or_ask(CUfunction function, Verdict *verdict) {
+Entry *find_or_ask(CUfunction function, const Block &block, Verdict *verdict) {
   uint64_t handle = reinterpret_cast<uint64_t>(function);
   Entry *entry = look_up(handle, verdict);
   if (!function || !process.active.load(std::memory_order_acquire)) return entry;
   if (*verdict == Verdict::dropped) {
     bool full = false;
-    if (Entry *mine = claim(handle, &full)) ask(mine, function);
+    if (Entry *mine = claim(handle, &full)) ask(mine, function, block);
     static std::atomic<bool> told;
     if (full) warn_once(&told, "more functions than the agent's table holds: the rest is not probed");
     entry = look_up(handle, verdict);
@@ -134,7 +139,8 @@ Entry *find_or_ask(CUfunction function, Verdict *verdict) {
 bool capturing(Target target, CUstream stream) {
   if (target == Target::graph) return true;
   // In start mode every capture began through our hooks; an attach may come in the middle of one.
-  if (process.mode == session::kStart && process.captures_active.load(std::memory_order_relaxed) == 0) return false;
+  if (process.mode == session::kStart && process.captures_active.load(std::memory_order_relaxed) == 0)
+    return false;
   auto query = target == Target::per_thread_stream && cu.cuStreamIsCapturing_ptsz
                    ? cu.cuStreamIsCapturing_ptsz
                    : cu.cuStreamIsCapturing;
@@ -228,7 +234,7 @@ void report_failure(Entry *entry, CUfunction function, CUresult error) {
 CUresult launch_slowly(const LaunchArguments &arguments, Target target, CUstream stream, LaunchCall call,
                        void *closure) {
   Verdict verdict;
-  Entry *entry = find_or_ask(arguments.function, &verdict);
+  Entry *entry = find_or_ask(arguments.function, arguments.block, &verdict);
   if (!entry || verdict != Verdict::probed) return call(closure, arguments);
   // Detach raises the epoch and then waits until nobody is in flight: whoever is counted here and
   // still sees `probed` is waited for.
@@ -250,30 +256,38 @@ CUresult launch_slowly(const LaunchArguments &arguments, Target target, CUstream
 
 CUresult hook_cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
                              unsigned bz, unsigned shared, CUstream stream, void **params, void **extra) {
-  return redirect({f, params, extra}, Target::stream, stream, [&](const LaunchArguments &a) {
-    return cu.cuLaunchKernel(a.function, gx, gy, gz, bx, by, bz, shared, stream, a.params, a.extra);
-  });
+  return redirect(
+      {f, params, extra, {bx, by, bz, shared}}, Target::stream, stream, [&](const LaunchArguments &a) {
+        return cu.cuLaunchKernel(a.function, gx, gy, gz, bx, by, bz, shared, stream, a.params, a.extra);
+      });
 }
 
 CUresult hook_cuLaunchKernel_ptsz(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
                                   unsigned by, unsigned bz, unsigned shared, CUstream stream, void **params,
                                   void **extra) {
-  return redirect({f, params, extra}, Target::per_thread_stream, stream, [&](const LaunchArguments &a) {
-    return cu.cuLaunchKernel_ptsz(a.function, gx, gy, gz, bx, by, bz, shared, stream, a.params, a.extra);
-  });
+  return redirect({f, params, extra, {bx, by, bz, shared}}, Target::per_thread_stream, stream,
+                  [&](const LaunchArguments &a) {
+                    return cu.cuLaunchKernel_ptsz(a.function, gx, gy, gz, bx, by, bz, shared, stream,
+                                                  a.params, a.extra);
+                  });
+}
+
+static Block block_of(const driver::CUlaunchConfig *config) {
+  if (!config) return {};
+  return {config->blockDimX, config->blockDimY, config->blockDimZ, config->sharedMemBytes};
 }
 
 CUresult hook_cuLaunchKernelEx(const driver::CUlaunchConfig *config, CUfunction f, void **params,
                                void **extra) {
   return redirect(
-      {f, params, extra}, Target::stream, config ? config->hStream : nullptr,
+      {f, params, extra, block_of(config)}, Target::stream, config ? config->hStream : nullptr,
       [&](const LaunchArguments &a) { return cu.cuLaunchKernelEx(config, a.function, a.params, a.extra); });
 }
 
 CUresult hook_cuLaunchKernelEx_ptsz(const driver::CUlaunchConfig *config, CUfunction f, void **params,
                                     void **extra) {
-  return redirect({f, params, extra}, Target::per_thread_stream, config ? config->hStream : nullptr,
-                  [&](const LaunchArguments &a) {
+  return redirect({f, params, extra, block_of(config)}, Target::per_thread_stream,
+                  config ? config->hStream : nullptr, [&](const LaunchArguments &a) {
                     return cu.cuLaunchKernelEx_ptsz(config, a.function, a.params, a.extra);
                   });
 }
@@ -281,17 +295,20 @@ CUresult hook_cuLaunchKernelEx_ptsz(const driver::CUlaunchConfig *config, CUfunc
 CUresult hook_cuLaunchCooperativeKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
                                         unsigned by, unsigned bz, unsigned shared, CUstream stream,
                                         void **params) {
-  return redirect({f, params, nullptr}, Target::stream, stream, [&](const LaunchArguments &a) {
-    return cu.cuLaunchCooperativeKernel(a.function, gx, gy, gz, bx, by, bz, shared, stream, a.params);
-  });
+  return redirect(
+      {f, params, nullptr, {bx, by, bz, shared}}, Target::stream, stream, [&](const LaunchArguments &a) {
+        return cu.cuLaunchCooperativeKernel(a.function, gx, gy, gz, bx, by, bz, shared, stream, a.params);
+      });
 }
 
 CUresult hook_cuLaunchCooperativeKernel_ptsz(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
                                              unsigned by, unsigned bz, unsigned shared, CUstream stream,
                                              void **params) {
-  return redirect({f, params, nullptr}, Target::per_thread_stream, stream, [&](const LaunchArguments &a) {
-    return cu.cuLaunchCooperativeKernel_ptsz(a.function, gx, gy, gz, bx, by, bz, shared, stream, a.params);
-  });
+  return redirect({f, params, nullptr, {bx, by, bz, shared}}, Target::per_thread_stream, stream,
+                  [&](const LaunchArguments &a) {
+                    return cu.cuLaunchCooperativeKernel_ptsz(a.function, gx, gy, gz, bx, by, bz, shared,
+                                                             stream, a.params);
+                  });
 }
 
 }  // namespace egpu::agent

@@ -9,11 +9,17 @@
 
 namespace egpu::agent {
 
+// Threads of a block and bytes of its dynamic shared memory.
+struct Block {
+  unsigned x, y, z, shared_bytes;
+};
+
 // The function and parameters of a launch or a kernel node. One of `params` and `extra` is
 // null, or both.
 struct LaunchArguments {
   CUfunction function;
   void **params, **extra;
+  Block block = {};
 };
 
 // Where a launch goes: decides whether a capture is under way and which slot it may take.

@@ -8,6 +8,7 @@
 
 #include "lib/loader/agent/compile.h"
 #include "lib/loader/agent/maps.h"
+#include "lib/loader/agent/measure.h"
 #include "lib/loader/agent/socket.h"
 
 namespace egpu::agent {
@@ -188,6 +189,7 @@ const char *publish(ContextState *state, const LoadKernel &kernel, const Text &t
   if (!decide(entry, Verdict::probed)) module->live.fetch_sub(1);
   // Once more: the target may have set one after the first copy and before the hooks saw `probed`.
   copy_attributes(*entry);
+  if (kernel.flags & session::kMeasure) measure(*entry, kernel);
   return nullptr;
 }
 

@@ -33,6 +33,7 @@ constexpr CUresult kSuccess = 0, kInvalidValue = 1, kOutOfMemory = 2, kDeinitial
 constexpr int kDeviceMultiprocessorCount = 16, kDeviceComputeMajor = 75, kDeviceComputeMinor = 76;
 
 // CUfunction_attribute
+constexpr int kFuncSharedBytes = 1, kFuncLocalBytes = 3, kFuncRegisters = 4;
 constexpr int kFuncMaxDynamicSharedBytes = 8, kFuncPreferredCarveout = 9, kFuncRequiredClusterWidth = 11,
               kFuncRequiredClusterHeight = 12, kFuncRequiredClusterDepth = 13,
               kFuncNonPortableClusterSize = 14, kFuncClusterSchedulingPolicy = 15;

@@ -93,6 +93,8 @@ struct CUgraphEdgeData;
   X(cuFuncSetAttribute, (CUfunction f, int attribute, int value), 1)                                         \
   X(cuFuncSetCacheConfig, (CUfunction f, int config), 0)                                                     \
   X(cuFuncSetSharedMemConfig, (CUfunction f, int config), 0)                                                 \
+  X(cuOccupancyMaxActiveBlocksPerMultiprocessor,                                                              \
+    (int *blocks, CUfunction f, int threads, size_t shared_bytes), 0)                                        \
   X(cuKernelGetName, (const char **name, CUkernel kernel), 0)                                                \
   X(cuKernelGetLibrary, (CUlibrary * library, CUkernel kernel), 0)                                           \
   X(cuKernelGetFunction, (CUfunction * f, CUkernel kernel), 0)                                               \

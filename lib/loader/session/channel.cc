@@ -32,6 +32,7 @@ constexpr KindName kKindNames[] = {
     {Kind::ending, "ending"},
     {Kind::detached, "detached"},
     {Kind::warning, "warning"},
+    {Kind::measured, "measured"},
     {Kind::hooks_ready, "hooks_ready"},
     {Kind::maps, "maps"},
     {Kind::want_globals, "want_globals"},

@@ -20,16 +20,18 @@
 //   ending     process is about to exit        detach       original kernels from now on
 //   detached
 //   warning    text
+//   measured   what one kernel takes, original and patched (only if asked for)
 #pragma once
 #include <stdint.h>
 
 namespace egpu::session {
 
-constexpr uint32_t kProtocolVersion = 1;
+constexpr uint32_t kProtocolVersion = 2;
 constexpr uint32_t kMaxPacketBytes = 64 * 1024;
 
 enum class Kind : uint32_t {
   hello = 1, entries, context, map_blocks, image, kernel, globals, loaded, snapshot_done, ending, detached, warning,
+  measured,
   hooks_ready = 100, maps, want_globals, load, snapshot, ring_tail, detach,
 };
 
@@ -90,6 +92,8 @@ struct Kernel {         // a function seen at a launch that the agent knows noth
   uint64_t context;
   uint32_t is_kernel;   // a CUkernel
   uint32_t waiting;     // start mode: a launch waits for the answer
+  // Of that launch: threads of a block, bytes of its dynamic shared memory.
+  uint32_t block_threads, block_shared_bytes;
   // then the mangled name, NUL-ended
 };
 
@@ -100,14 +104,19 @@ struct Globals { uint64_t module; uint32_t count, reserved; };                  
 // to (offsets from the start of the file). A kernel with kUnprobed only says "launch the original".
 struct Load { uint64_t context; uint32_t module_count, kernel_count; };
 struct LoadModule { uint64_t text_offset, text_bytes; };  // PTX, NUL-ended
-enum LoadFlags : uint32_t { kUnprobed = 1, kLaunchParameters = 2 };
+enum LoadFlags : uint32_t { kUnprobed = 1, kLaunchParameters = 2, kMeasure = 4 };
 struct LoadKernel {
   uint64_t function;     // as in Kernel
   uint64_t name_offset;  // its name in the patched module, NUL-ended
   uint32_t module;       // index into LoadModule
   uint32_t flags;
   uint32_t parameter_count, parameter_bytes;
+  uint32_t block_threads = 0, block_shared_bytes = 0;  // as in Kernel, for kMeasure
 };
+
+// Per thread, per block, and blocks that fit on an SM; -1: the driver did not say.
+struct Footprint { int32_t registers, local_bytes, shared_bytes, blocks_per_sm; };
+struct Measured { uint64_t function; Footprint original, patched; };  // before its module's Loaded
 struct Loaded { uint32_t module, ok; uint32_t compile_us, load_us; };           // then the driver's log, NUL-ended
 
 struct SnapshotDone { uint64_t context, time_ns; uint32_t ok, final; };
