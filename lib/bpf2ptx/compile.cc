@@ -9,6 +9,7 @@
 #include "lib/bpf2ptx/lower/sharding.h"
 #include "lib/bpf2ptx/object/object.h"
 #include "lib/bpf2ptx/verify/refusals.h"
+#include "lib/bpf2ptx/verify/usage.h"
 
 namespace egpu {
 namespace {
@@ -66,6 +67,7 @@ Result<CompiledObject> compile_object(const std::string &name, const std::vector
     compiled.notes.insert(compiled.notes.end(), facts[i].notes.begin(), facts[i].notes.end());
     compiled.insn_count = program.insns.size();
     compiled.cost = facts[i].cost;
+    compiled.use = bpf::find_use(program, facts[i]);
     result.programs.push_back(std::move(compiled));
   }
   result.name = object.name;

@@ -55,14 +55,14 @@ TEST(Probes, AllSevenAreAccepted) {
       auto facts = verify(program, *object);
       ASSERT_TRUE(facts) << facts.error().message;
       EXPECT_THAT(facts->notes, testing::IsEmpty());
-      for (size_t i = 0; i < program.insns.size(); ++i) {
-        const InsnFacts &row = facts->insns[i];
-        const Op &op = program.insns[i].op;
-        if (!row.reachable) continue;
-        bool accesses = std::holds_alternative<Load>(op) || std::holds_alternative<Store>(op) ||
-                        std::holds_alternative<Atomic>(op);
-        EXPECT_EQ(accesses, row.memory.space != Space::none) << to_string(op);
-      }
+      for (const Chain &chain : facts->chains)
+        for (int i = chain.begin; i < chain.end; ++i) {
+          const Op &op = program.insns[static_cast<size_t>(i)].op;
+          if (!chain.at(i).reachable) continue;
+          bool accesses = std::holds_alternative<Load>(op) || std::holds_alternative<Store>(op) ||
+                          std::holds_alternative<Atomic>(op);
+          EXPECT_EQ(accesses, !chain.at(i).memory.empty()) << to_string(op);
+        }
     }
   }
 }
@@ -77,28 +77,32 @@ TEST(Probes, FactsOfTheBlockTimer) {
     ASSERT_TRUE(facts) << facts.error().message;
     int atomics = 0, lookups = 0;
     for (size_t i = 0; i < program.insns.size(); ++i) {
-      const InsnFacts &row = facts->insns[i];
+      const InsnFacts &row = facts->chains[0].insns[i];
       if (std::holds_alternative<Atomic>(program.insns[i].op)) {
         ++atomics;
-        EXPECT_EQ(row.memory.space, Space::map_value);
-        EXPECT_EQ(row.memory.offset, std::nullopt);
-        EXPECT_EQ(row.memory.min_offset, 0);
-        EXPECT_EQ(row.memory.max_offset, 504);
-        EXPECT_EQ(row.memory.align, 8u);
+        ASSERT_EQ(row.memory.size(), 1u);
+        EXPECT_EQ(row.memory[0].space, Space::map_value);
+        EXPECT_EQ(row.memory[0].offset, std::nullopt);
+        EXPECT_EQ(row.memory[0].min_offset, 0);
+        EXPECT_EQ(row.memory[0].max_offset, 504);
+        EXPECT_EQ(row.memory[0].align, 8u);
       }
       if (auto *call = std::get_if<CallHelper>(&program.insns[i].op); call && call->id == 1) {
         ++lookups;
-        EXPECT_EQ(row.args[0].pointer.space, Space::map);
-        EXPECT_EQ(row.args[1].pointer.space, Space::stack);
-        EXPECT_EQ(row.args[1].pointer.offset, -4);
+        ASSERT_EQ(row.calls.size(), 1u);
+        const auto &args = row.calls[0].args;
+        EXPECT_EQ(args[0].pointers[0].space, Space::map);
+        EXPECT_EQ(args[1].pointers[0].space, Space::stack);
+        EXPECT_EQ(args[1].pointers[0].offset, -4);
         EXPECT_TRUE(row.result_used);
       }
     }
     EXPECT_EQ(atomics, 1);
     EXPECT_EQ(lookups, 1);
-    ASSERT_EQ(facts->stack.size(), 1u);
-    EXPECT_EQ(facts->stack[0].begin, -4);
-    EXPECT_EQ(facts->stack[0].end, 0);
+    const std::vector<StackRegion> &stack = facts->chains[0].stack;
+    ASSERT_EQ(stack.size(), 1u);
+    EXPECT_EQ(stack[0].begin, -4);
+    EXPECT_EQ(stack[0].end, 0);
   }
 }
 

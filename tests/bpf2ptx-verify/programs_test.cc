@@ -78,9 +78,10 @@ void check_accepted(const Case &c, const Facts &facts) {
       EXPECT_EQ(std::to_string(facts.cost.insns), after(want, "insns: "));
     } else if (want.starts_with("stack: ")) {
       std::string regions;
-      for (const StackRegion &r : facts.stack)
-        regions += (regions.empty() ? "" : " ") + std::to_string(r.frame) + ":" + std::to_string(r.begin) +
-                   ":" + std::to_string(r.end);
+      for (const Chain &chain : facts.chains)
+        for (const StackRegion &r : chain.stack)
+          regions += (regions.empty() ? "" : " ") + std::to_string(chain.depth) + ":" +
+                     std::to_string(r.begin) + ":" + std::to_string(r.end);
       EXPECT_EQ(regions, after(want, "stack: "));
     } else if (want == "no notes") {
       EXPECT_THAT(facts.notes, testing::IsEmpty());

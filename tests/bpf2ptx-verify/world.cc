@@ -121,9 +121,9 @@ class World {
       case 1:
       case 2: {
         const MapSpec &spec = object().maps.at(map);
-        TRY(uint8_t *key, interp_.memory().find(args[1], spec.shape.key_size, false));
+        TRY(uint8_t * key, interp_.memory().find(args[1], spec.shape.key_size, false));
         if (id == 2) {
-          TRY(uint8_t *value, interp_.memory().find(args[2], spec.shape.value_size, false));
+          TRY(uint8_t * value, interp_.memory().find(args[2], spec.shape.value_size, false));
           (void)value;
           return number() % 2 ? 0 : 0 - uint64_t{17};
         }
@@ -155,6 +155,99 @@ class World {
   std::vector<std::unique_ptr<std::vector<uint8_t>>> values_;
 };
 
+// Where an address lies, as Facts say it.
+Pointer object_at(uint64_t address) {
+  Pointer p;
+  auto at = [&](Space space, uint64_t offset) {
+    p.space = space;
+    p.offset = p.min_offset = p.max_offset = static_cast<int64_t>(offset);
+    return p;
+  };
+  if (address >= kCtxAddress && address < kCtxAddress + kCtxBytes)
+    return at(Space::ctx, address - kCtxAddress);
+  if (address >= kCookieAddress && address < kCookieAddress + 8)
+    return at(Space::cookie, address - kCookieAddress);
+  if (address >= kMapHandle) {
+    p.map = static_cast<int>(address - kMapHandle);
+    return at(Space::map, 0);
+  }
+  if (address >= Interpreter::kStackBase) {
+    uint64_t above = address - Interpreter::kStackBase + Interpreter::kStackBytes;
+    p.frame = static_cast<int>(above / Interpreter::kFrameStride) - 1;
+    return at(Space::stack, above % Interpreter::kFrameStride - Interpreter::kStackBytes);
+  }
+  p.map = static_cast<int>((address - kMapBase) / kMapStride);
+  return at(Space::map_value, (address - kMapBase) % kMapStride % kValueStride);
+}
+
+// Compares what a run does with the facts that lower/ would translate it by.
+class FactCheck {
+ public:
+  FactCheck(const Program &program, const Facts &facts) : program_(program), facts_(facts) {}
+
+  Result<Ok> before(int insn, int depth, const Interpreter::Registers &regs) {
+    auto frame = static_cast<size_t>(depth);
+    if (frame >= chains_.size()) {
+      int called = frame == 0 ? 0 : facts_.callee(chains_.back(), last_.back(), insn);
+      if (called < 0) return Error{format("insn {}: no chain of calls leads here", insn)};
+      chains_.push_back(called);
+      last_.push_back(insn);
+    }
+    chains_.resize(frame + 1);
+    last_.resize(frame + 1);
+    last_[frame] = insn;
+    const Chain &chain = facts_.chains[static_cast<size_t>(chains_[frame])];
+    if (insn < chain.begin || insn >= chain.end || !chain.at(insn).reachable)
+      return Error{format("insn {} was said to be unreachable", insn)};
+    return std::visit([&](const auto &op) { return check(insn, chain.at(insn), op, regs); },
+                      program_.insns[static_cast<size_t>(insn)].op);
+  }
+
+ private:
+  template <class T>
+  Result<Ok> check(int insn, const InsnFacts &row, const T &op, const Interpreter::Registers &regs) const {
+    if constexpr (requires { op.base; }) {
+      uint64_t address = regs.value[op.base.n] + static_cast<uint64_t>(int64_t{op.offset});
+      if (!is_among(row.memory, address)) return Error{format("insn {} accesses {}", insn, hex(address))};
+    }
+    if constexpr (std::is_same_v<T, CallHelper>) {
+      size_t made = 0;
+      for (const HelperCall &call : row.calls) made += is_made(call, regs);
+      if (made != 1) return Error{format("insn {} makes {} of its calls", insn, made)};
+    }
+    return Ok{};
+  }
+
+  static bool is_among(const std::vector<Pointer> &objects, uint64_t address) {
+    Pointer here = object_at(address);
+    return std::any_of(objects.begin(), objects.end(), [&](const Pointer &p) {
+      return p.same_object(here) && p.min_offset <= here.min_offset && here.max_offset <= p.max_offset &&
+             (!p.offset || p.offset == here.offset) && here.min_offset % p.align == 0;
+    });
+  }
+
+  // Every argument is what the call says.
+  static bool is_made(const HelperCall &call, const Interpreter::Registers &regs) {
+    for (size_t i = 0; i < call.args.size(); ++i) {
+      const Argument &argument = call.args[i];
+      uint64_t value = regs.value[i + 1];
+      if (argument.value && value != *argument.value) return false;
+      if (argument.pointers.empty()) continue;
+      if (argument.pointers[0].space == Space::function) {
+        // The interpreter's functions are their first instruction under a tag.
+        if (static_cast<int32_t>(value) != argument.pointers[0].function) return false;
+        continue;
+      }
+      if (!is_among(argument.pointers, value)) return false;
+    }
+    return true;
+  }
+
+  const Program &program_;
+  const Facts &facts_;
+  std::vector<int> chains_, last_;  // by depth: the chain, and the last instruction
+};
+
 }  // namespace
 
 const Object &object() {
@@ -182,17 +275,16 @@ Result<uint64_t> run_checked(const Program &program, const Claims &claims, const
                              uint64_t seed) {
   World world(program, seed);
   Interpreter &interp = world.interp();
+  FactCheck check(program, facts);
   interp.set_max_insns(facts.cost.insns);
-  interp.on_insn([&](int insn, int, const Interpreter::Registers &regs) -> Result<Ok> {
-    auto i = static_cast<size_t>(insn);
-    if (!facts.insns[i].reachable) return Error{format("insn {} was said to be unreachable", insn)};
+  interp.on_insn([&](int insn, int frame, const Interpreter::Registers &regs) -> Result<Ok> {
     for (size_t n = 0; n < kRegCount; ++n) {
-      const Claims::Register &claim = claims.before[i][n];
+      const Claims::Register &claim = claims.before[static_cast<size_t>(insn)][n];
       if (claim.seen && claim.range && regs.known[n] && !claim.range->contains(regs.value[n]))
         return Error{format("insn {}: r{} = {} is outside the claimed {}", insn, n, hex(regs.value[n]),
                             to_string(*claim.range))};
     }
-    return Ok{};
+    return check.before(insn, frame, regs);
   });
   return interp.run(kCtxAddress, 0);
 }

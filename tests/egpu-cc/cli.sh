@@ -65,7 +65,16 @@ check level 0 '' '' "$cc" -O1 kcount.bpf.c -o one.o
 check setting 0 ', -2097152;' '' "$cc" --emit=ptx -o - -s page_shift=21 memheat.bpf.c
 check wrong-setting 1 '' "egpu-cc: error: memheat.bpf.c: -s page_shif: no such variable; did you mean 'page_shift'" \
   "$cc" --emit=ptx -o - -s page_shif=21 memheat.bpf.c
-check manifest 0 '' 'program count_launch: .* eBPF instructions, .* stack bytes' "$cc" -v kcount.bpf.c
+check manifest 0 '' '^program count_launch: gpu.grid/entry/\*$' "$cc" -v kcount.bpf.c
+check manifest-size 0 '' '^  size: 22 eBPF instructions, [0-9]+ PTX statements, [0-9]+ stack bytes$' "$cc" -v kcount.bpf.c
+check manifest-cost 0 '' '^  worst case: 22 instructions, 3 memory accesses, 1 atomic, 3 helper calls$' "$cc" -v kcount.bpf.c
+check manifest-helpers 0 '' '^  helpers: bpf_map_lookup_elem, bpf_map_update_elem$' "$cc" -v kcount.bpf.c
+check manifest-maps 0 '' '^  maps: .rodata \(one copy\), launches \(one copy per SM, summed\)$' "$cc" -v kcount.bpf.c
+check manifest-ctx 0 '' '^  ctx: kernel$' "$cc" -v kcount.bpf.c
+check manifest-control 0 '' '^  control: 2 branches, none can split a warp$' "$cc" -v kcount.bpf.c
+check manifest-control-lane 0 '' '^  control: 3 branches, 3 can split a warp$' "$cc" -v memheat.bpf.c
+check manifest-in-listing 0 '^//   worst case: 22 instructions' '' "$cc" --emit=ptx -o - kcount.bpf.c
+check no-manifest 0 '' '' "$cc" kcount.bpf.c
 check manifest-map 0 '' 'map 0 launches: hash, key 4, value 8 bytes, 1024 entries, one copy per SM, summed' "$cc" -v kcount.bpf.c
 mkdir sub
 check depfile 0 '' '' "$cc" -MD kcount.bpf.c -o sub/k.bpf.o
@@ -153,6 +162,37 @@ END
 check path 1 '' '^path.bpf.c:9:9: error: the stack is not initialised' "$cc" path.bpf.c
 check path-line 1 '' '^  from line 7, `if \(c->block_idx.x > 3\)`, to line 9$' "$cc" path.bpf.c
 
+cat >costs.bpf.c <<'END'
+#include <egpu/vmgpu.h>
+#include <bpf/bpf_helpers.h>
+u64 table[4], evens, odds, sum, plain;
+SEC("gpu/entry/*")
+int f(struct gpu_ctx *c)
+{
+	__sync_fetch_and_add(&sum, c->thread_idx.x);
+	__sync_fetch_and_add(&table[c->lane_id & 3], 1);
+	if (c->lane_id & 1) {
+		__sync_fetch_and_add(&evens, 1);
+		bpf_get_prandom_u32();
+	} else {
+		__sync_fetch_and_add(&odds, 5);
+	}
+	plain++;
+	return 0;
+}
+END
+check note-one-address 0 '' '^costs.bpf.c:7:2: note: the lanes of a warp add different numbers to one address' "$cc" costs.bpf.c
+check note-few-addresses 0 '' '^costs.bpf.c:8:2: note: the lanes of a warp update 4 addresses' "$cc" costs.bpf.c
+check note-branch 0 '' '^costs.bpf.c:9:6: note: the lanes of a warp may go both ways here' "$cc" costs.bpf.c
+check note-lost-update 0 '' '^costs.bpf.c:15:7: note: threads that do this at once lose updates' "$cc" costs.bpf.c
+check note-caret 0 '' '^	    \^$' "$cc" costs.bpf.c
+check note-count 0 '' '^  notes: 4$' "$cc" -v costs.bpf.c
+sed 's|gpu/entry|gpu.block/entry|' costs.bpf.c >block.bpf.c
+check block-note 0 '' 'lose updates' "$cc" block.bpf.c
+expect block-notes test "$(grep -c note: err)" = 1
+for probe in "$source"/probes/*.bpf.c "$source"/bench/probes/*.bpf.c; do
+  check "no-note-$(basename "$probe" .bpf.c)" 0 '' '' "$cc" "$probe" -o note.o
+done
 cat >long.bpf.c <<'END'
 #include <egpu/vmgpu.h>
 #include <bpf/bpf_helpers.h>

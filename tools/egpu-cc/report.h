@@ -6,7 +6,7 @@
 
 namespace egpu::cc {
 
-/// One line per program and map.
+/// For each program a line for each thing that it takes, and a line for each map.
 std::string manifest(const CompiledObject &object);
 
 /// The bodies of all programs, each after a head in comments of the form `comment`.

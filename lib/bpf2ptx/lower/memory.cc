@@ -8,11 +8,14 @@
 
 namespace egpu::bpf {
 
+using llvm::BasicBlock;
 using llvm::Value;
 
 namespace {
 
 constexpr uint64_t kStackAlign = 8;
+
+uint64_t frame_top(int frame) { return kFrameTop + kFrameDistance * static_cast<uint64_t>(frame); }
 
 // How a ctx field is read, by its name in vmgpu.h. A field that is not here is arg[K].
 struct FieldSource {
@@ -46,9 +49,8 @@ constexpr FieldSource kFieldSources[] = {
 }  // namespace
 
 // One alloca per region.
-void Translator::make_regions(Instance *instance, int frame) {
-  for (const StackRegion &region : facts_.stack) {
-    if (region.frame != frame) continue;
+void Translator::make_regions(Instance *instance) {
+  for (const StackRegion &region : facts_.chains[static_cast<size_t>(instance->chain)].stack) {
     // The alloca begins at a multiple of 8 of the frame, so that proved alignments hold in it.
     int64_t base = region.begin & -static_cast<int64_t>(kStackAlign);
     auto size = static_cast<uint64_t>(region.end - base);
@@ -74,7 +76,7 @@ Value *Translator::stack_pointer(int index, const Pointer &pointer, Value *regis
       return b_.byte_offset(region.memory, distance);
     }
     Value *distance = b_.CreateSub(b_.CreateAdd(register_value, b_.i64(static_cast<uint64_t>(offset))),
-                                   b_.i64(kFrameTop + static_cast<uint64_t>(region.base)));
+                                   b_.i64(frame_top(pointer.frame) + static_cast<uint64_t>(region.base)));
     return b_.byte_offset(region.memory, distance);
   }
   fail(index, "internal: stack access at " + std::to_string(pointer.min_offset) + " lies in no region");
@@ -117,13 +119,65 @@ void Translator::store_cookie(Value *value) {
   b_.ptx("mov.b64 egpu_cookie, $0;", "l", b_.getVoidTy(), {value});
 }
 
+Value *Translator::address_of(Reg base, int64_t offset) {
+  return b_.CreateAdd(get(base), b_.i64(static_cast<uint64_t>(offset)));
+}
+
 Value *Translator::device_pointer(Reg base, int64_t offset) {
-  return b_.global_pointer(b_.CreateAdd(get(base), b_.i64(static_cast<uint64_t>(offset))));
+  return b_.global_pointer(address_of(base, offset));
+}
+
+// Does an address that lies in one of several objects lie in this one?
+Value *Translator::points_into(const Pointer &object, Value *address) {
+  uint64_t top = frame_top(object.frame);
+  switch (object.space) {
+    case Space::stack:
+      return b_.CreateICmpULT(b_.CreateSub(address, b_.i64(top - kFrameBytes)), b_.i64(kFrameBytes));
+    case Space::ctx:
+      return b_.CreateICmpEQ(address, b_.i64(kCtxPointer + static_cast<uint64_t>(object.min_offset)));
+    default:
+      return b_.CreateICmpUGE(address, b_.i64(kCookiePointer));  // device memory
+  }
+}
+
+// Emits `access` for each object that `address` can lie in, and the choice between them; the
+// accesses' results become one. Values of several maps count as one object: map -1.
+Value *Translator::on_object(const std::vector<Pointer> &objects, Value *address, const Access &access) {
+  std::vector<Pointer> distinct;
+  for (const Pointer &object : objects) {
+    auto same = std::find_if(distinct.begin(), distinct.end(), [&](const Pointer &p) {
+      return p.space == Space::map_value && object.space == Space::map_value;
+    });
+    if (same == distinct.end()) {
+      distinct.push_back(object);
+    } else {
+      same->map = -1;
+      same->align = std::min(same->align, object.align);
+    }
+  }
+  BasicBlock *done = distinct.size() > 1 ? b_.block("accessed") : nullptr;
+  std::vector<std::pair<Value *, BasicBlock *>> results;
+  for (size_t i = 0; i < distinct.size(); ++i) {
+    BasicBlock *other = nullptr;
+    if (i + 1 < distinct.size()) {
+      BasicBlock *here = b_.block("object");
+      b_.CreateCondBr(points_into(distinct[i], address), here, other = b_.block("object.other"));
+      b_.enter(here);
+    }
+    results.push_back({access(distinct[i]), b_.GetInsertBlock()});
+    if (done) b_.CreateBr(done);
+    if (other) b_.enter(other);
+  }
+  if (!done) return results[0].first;
+  b_.enter(done);
+  if (!results[0].first) return nullptr;
+  llvm::PHINode *result = b_.CreatePHI(results[0].first->getType(), static_cast<unsigned>(results.size()));
+  for (const auto &[value, block] : results) result->addIncoming(value, block);
+  return result;
 }
 
 // An integer of `bytes` bytes.
-Value *Translator::load_memory(int index, Reg base, int64_t offset, int bytes) {
-  const Pointer &memory = facts(index).memory;
+Value *Translator::load_memory(int index, const Pointer &memory, Reg base, int64_t offset, int bytes) {
   auto size = static_cast<uint64_t>(bytes);
   llvm::Type *type = b_.getIntNTy(static_cast<unsigned>(8 * bytes));
   switch (memory.space) {
@@ -144,7 +198,7 @@ Value *Translator::load_memory(int index, Reg base, int64_t offset, int bytes) {
       Value *pointer = device_pointer(base, offset);
       auto *load = b_.CreateAlignedLoad(type, pointer, llvm::Align(size));
       // Other SMs write maps: a relaxed load sees that, a weak one may come from an old L1 line.
-      if (!object_.maps[static_cast<size_t>(memory.map)].read_only)
+      if (memory.map < 0 || !object_.maps[static_cast<size_t>(memory.map)].read_only)
         load->setAtomic(llvm::AtomicOrdering::Monotonic);
       return load;
     }
@@ -157,8 +211,8 @@ Value *Translator::load_memory(int index, Reg base, int64_t offset, int bytes) {
 }
 
 // Stores the low `bytes` bytes of an i64.
-void Translator::store_memory(int index, Reg base, int64_t offset, int bytes, Value *value) {
-  const Pointer &memory = facts(index).memory;
+void Translator::store_memory(int index, const Pointer &memory, Reg base, int64_t offset, int bytes,
+                              Value *value) {
   auto size = static_cast<uint64_t>(bytes);
   switch (memory.space) {
     case Space::cookie: {
@@ -187,12 +241,17 @@ void Translator::store_memory(int index, Reg base, int64_t offset, int bytes, Va
 }
 
 void Translator::operator_on(int index, const Load &op) {
-  Value *value = load_memory(index, op.base, op.offset, op.bytes);
+  Value *value = on_object(facts(index).memory, address_of(op.base, op.offset), [&](const Pointer &memory) {
+    return load_memory(index, memory, op.base, op.offset, op.bytes);
+  });
   set(op.dst, op.sign_extend ? b_.CreateSExt(value, b_.getInt64Ty()) : b_.CreateZExt(value, b_.getInt64Ty()));
 }
 
 void Translator::operator_on(int index, const Store &op) {
-  store_memory(index, op.base, op.offset, op.bytes, get(op.src));
+  on_object(facts(index).memory, address_of(op.base, op.offset), [&](const Pointer &memory) {
+    store_memory(index, memory, op.base, op.offset, op.bytes, get(op.src));
+    return nullptr;
+  });
 }
 
 namespace {
@@ -234,24 +293,27 @@ llvm::AtomicRMWInst::BinOp binary_op(AtomicOp op) {
 
 // In device memory an atomic; elsewhere the memory is the thread's own (PTX has no atomics on
 // .local) and three plain steps do.
-void Translator::operator_on(int index, const Atomic &op) {
+Value *Translator::atomic_memory(int index, const Pointer &memory, const Atomic &op) {
   llvm::Type *type = b_.getIntNTy(8u * op.bytes);
-  Value *operand = b_.CreateTrunc(get(op.src), type), *expected = b_.CreateTrunc(get(Reg{0}), type), *old;
-  Space space = facts(index).memory.space;
-  if (space == Space::map_value || space == Space::device) {
-    Value *pointer = device_pointer(op.base, op.offset);
-    auto relaxed = llvm::AtomicOrdering::Monotonic;
-    llvm::Align align(op.bytes);
-    if (op.op == AtomicOp::cmpxchg)
-      old = b_.CreateExtractValue(b_.CreateAtomicCmpXchg(pointer, expected, operand, align, relaxed, relaxed),
-                                  0);
-    else
-      old = b_.CreateAtomicRMW(binary_op(op.op), pointer, operand, align, relaxed);
-  } else {
-    old = load_memory(index, op.base, op.offset, op.bytes);
+  Value *operand = b_.CreateTrunc(get(op.src), type), *expected = b_.CreateTrunc(get(Reg{0}), type);
+  if (memory.space != Space::map_value && memory.space != Space::device) {
+    Value *old = load_memory(index, memory, op.base, op.offset, op.bytes);
     Value *combined = combine(b_, op.op, old, operand, expected);
-    store_memory(index, op.base, op.offset, op.bytes, b_.CreateZExt(combined, b_.getInt64Ty()));
+    store_memory(index, memory, op.base, op.offset, op.bytes, b_.CreateZExt(combined, b_.getInt64Ty()));
+    return old;
   }
+  Value *pointer = device_pointer(op.base, op.offset);
+  auto relaxed = llvm::AtomicOrdering::Monotonic;
+  llvm::Align align(op.bytes);
+  if (op.op != AtomicOp::cmpxchg)
+    return b_.CreateAtomicRMW(binary_op(op.op), pointer, operand, align, relaxed);
+  return b_.CreateExtractValue(b_.CreateAtomicCmpXchg(pointer, expected, operand, align, relaxed, relaxed),
+                               0);
+}
+
+void Translator::operator_on(int index, const Atomic &op) {
+  Value *old = on_object(facts(index).memory, address_of(op.base, op.offset),
+                         [&](const Pointer &memory) { return atomic_memory(index, memory, op); });
   if (op.op == AtomicOp::cmpxchg)
     set(Reg{0}, b_.CreateZExt(old, b_.getInt64Ty()));
   else if (op.fetch || op.op == AtomicOp::xchg)

@@ -32,9 +32,9 @@ uint32_t count_conversions(const char *format, size_t size_bytes) {
 }  // namespace
 
 // Result as the kernel's: bytes of text are not known here, so 0; -E2BIG if the ring is full.
-Value *Translator::trace_printk(int index) {
-  const Pointer &format = facts(index).args[0].pointer;
-  uint64_t format_bytes = std::min(facts(index).args[1].value.value_or(0), kMaxFormatBytes);
+Value *Translator::trace_printk(int index, const HelperCall &call) {
+  const Pointer &format = call.args[0].pointers[0];
+  uint64_t format_bytes = std::min(call.args[1].value.value_or(0), kMaxFormatBytes);
   const uint8_t *text = constant_bytes(format, format_bytes);
   if (!text || format_bytes == 0) {
     fail(index, "the format string of bpf_printk() must be a constant");
@@ -76,7 +76,7 @@ Value *Translator::trace_printk(int index) {
   auto store = [&](size_t offset, Value *value, uint64_t bytes) {
     b_.CreateAlignedStore(value, field(record, offset), llvm::Align(bytes));
   };
-  store(offsetof(map::PrintkRecord, time_ns), ktime(index), 8);
+  store(offsetof(map::PrintkRecord, time_ns), ktime(index, call), 8);
   store(offsetof(map::PrintkRecord, map), b_.i32(static_cast<uint32_t>(format.map)), 4);
   store(offsetof(map::PrintkRecord, offset), b_.i32(static_cast<uint32_t>(*format.offset)), 4);
   store(offsetof(map::PrintkRecord, kernel), b_.symbol32("egpu_kernel"), 4);

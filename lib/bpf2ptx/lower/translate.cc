@@ -1,7 +1,4 @@
 // Control flow, registers and arithmetic. Semantics: RFC 9669.
-#include <algorithm>
-#include <functional>
-
 #include "lib/bpf2ptx/lower/map_code.h"
 #include "lib/bpf2ptx/lower/translator.h"
 
@@ -10,8 +7,6 @@ namespace egpu::bpf {
 using llvm::Value;
 
 namespace {
-
-constexpr size_t kMaxTranslated = 65536;  // instructions, subprograms counted at each call
 
 std::string diagnostic(const Program &program, int index, const std::string &text) {
   const Insn &insn = program.insns[static_cast<size_t>(index)];
@@ -44,17 +39,16 @@ Result<Ok> Translator::run() {
   return Ok{};
 }
 
-// Translates the subprogram that begins at `begin` at the builder's position and goes on
-// behind it; *result is its r0.
-void Translator::translate_function(int begin, llvm::ArrayRef<Value *> arguments, Value **result) {
-  open_instance(begin);
-  Instance &instance = stack_.back();
+// Translates the chain's function at the builder's position and goes on behind it; *result is
+// its r0.
+void Translator::translate_function(int chain_index, llvm::ArrayRef<Value *> arguments, Value **result) {
+  open_instance(chain_index);
+  int begin = chain().begin, end = chain().end;
   // What an unverified program reads before it writes it is 0, as the interpreter has it.
   for (uint8_t i = 0; facts_.stack_map >= 0 && i < 10; ++i) set(Reg{i}, b_.i64(0));
   for (size_t i = 0; i < arguments.size(); ++i) set(Reg{static_cast<uint8_t>(i + 1)}, arguments[i]);
   set(Reg{10}, frame_pointer());
   b_.CreateBr(block_of(begin));
-  int end = instance.end;
   for (int index = begin; index < end && error_.empty(); ++index) {
     if (!facts(index).reachable) continue;
     b_.enter(block_of(index));
@@ -73,19 +67,17 @@ void Translator::translate_function(int begin, llvm::ArrayRef<Value *> arguments
 }
 
 Value *Translator::frame_pointer() {
-  if (facts_.stack_map < 0) return b_.i64(kFrameTop);
+  if (facts_.stack_map < 0) return b_.i64(kFrameTop + kFrameDistance * (stack_.size() - 1));
   uint64_t top = kFrameBytes * stack_.size();
   return MapCode(b_, object_.maps[static_cast<size_t>(facts_.stack_map)], facts_.stack_map)
       .global_address(top);
 }
 
-void Translator::open_instance(int begin) {
+void Translator::open_instance(int chain_index) {
   Instance instance;
-  instance.begin = begin;
-  auto after = std::upper_bound(program_.subprogram_starts.begin(), program_.subprogram_starts.end(), begin);
-  instance.end = after == program_.subprogram_starts.end() ? static_cast<int>(program_.insns.size()) : *after;
+  instance.chain = chain_index;
   for (int i = 0; i <= 10; ++i) instance.registers.push_back(b_.local(b_.getInt64Ty(), "r"));
-  make_regions(&instance, static_cast<int>(stack_.size()));
+  make_regions(&instance);
   instance.exit = b_.block("exit");
   stack_.push_back(std::move(instance));
 }
@@ -110,9 +102,9 @@ void Translator::set(Reg reg, Value *value) { b_.CreateStore(value, stack_.back(
 void Translator::set32(Reg reg, Value *value) { set(reg, b_.CreateZExt(value, b_.getInt64Ty())); }
 
 void Translator::translate_insn(int index) {
-  if (++translated_ > kMaxTranslated)
-    return fail(index, "the program is too large once its subprograms are put in place (more than " +
-                           std::to_string(kMaxTranslated) + " instructions)");
+  // The verifier has refused more, of a program that it has seen.
+  if (++translated_ > kMaxPlaced)
+    return fail(index, "the program is too large once its calls are put in place");
   std::visit([&](const auto &op) { operator_on(index, op); }, program_.insns[static_cast<size_t>(index)].op);
 }
 
@@ -264,7 +256,27 @@ void Translator::operator_on(int index, const CallHelper &op) {
   for (const HelperRow *candidate = kHelpers; candidate->code; ++candidate)
     if (candidate->id == op.id) row = candidate;
   if (!row) return fail(index, "helper " + std::to_string(op.id) + " has no code on the GPU");
-  set(Reg{0}, (this->*row->code)(index));
+  const std::vector<HelperCall> &calls = facts(index).calls;
+  llvm::BasicBlock *done = b_.block("called");
+  for (size_t i = 0; i < calls.size(); ++i) {
+    llvm::BasicBlock *other = nullptr;
+    if (i + 1 < calls.size()) {
+      llvm::BasicBlock *here = b_.block("call");
+      b_.CreateCondBr(is_made(calls[i]), here, other = b_.block("call.other"));
+      b_.enter(here);
+    }
+    set(Reg{0}, (this->*row->code)(index, calls[i]));
+    b_.CreateBr(done);
+    if (other) b_.enter(other);
+  }
+  b_.enter(done);
+}
+
+// The chain of a function that is called here, -1 if no path calls it. An unverified program has one
+// chain for each function.
+int Translator::callee(int call, int function) const {
+  if (facts_.stack_map >= 0) return facts_.callee(0, 0, function);
+  return facts_.callee(stack_.back().chain, call, function);
 }
 
 void Translator::operator_on(int index, const CallLocal &op) {
@@ -272,7 +284,7 @@ void Translator::operator_on(int index, const CallLocal &op) {
   std::vector<Value *> arguments;
   for (uint8_t i = 1; i <= 5; ++i) arguments.push_back(get(Reg{i}));
   Value *result = nullptr;
-  translate_function(op.target, arguments, &result);
+  translate_function(callee(index, op.target), arguments, &result);
   set(Reg{0}, result);
 }
 

@@ -14,6 +14,7 @@ Transfer::Check Transfer::run(State &state, const CallHelper &op) {
                        helper_name(op.id), program_.event.section));
   int count = argument_count(*helper);
   for (int i = 0; i < count; ++i) EGPU_CHECK(check_argument(state, *helper, i));
+  collector_.end_of_arguments();
   Value result = helper_result(state, *helper);
   for (int n = 0; n <= 5; ++n) state.reg(n) = Value{};
   set(state, Reg{0}, result);
@@ -37,7 +38,6 @@ Value Transfer::helper_result(const State &state, const Helper &helper) {
       break;
   }
   if (helper.outside) result.outside = pc_;
-  result.varying = helper.outside;
   return result;
 }
 
@@ -72,11 +72,13 @@ Transfer::Check Transfer::check_memory_argument(State &state, int index, int siz
       stack.note_read(begin, size);
       if (stack.holds_pointer(begin, size))
         return fail(wanted + ", but holds a pointer; pointers may not leave the program");
-      return collector_.argument(pc_, index, value, size);
+      collector_.argument(index, value, size);
+      return std::nullopt;
     }
     case Kind::map_value:
       EGPU_CHECK(check_map_bounds(value, 0, size, reg));
-      return collector_.argument(pc_, index, value, size);
+      collector_.argument(index, value, size);
+      return std::nullopt;
     case Kind::map_value_or_null:
       return may_be_null(value, reg);
     default:
@@ -107,7 +109,7 @@ Transfer::Check Transfer::check_format(State &state) const {
     if (!state.reg(reg).is_scalar())
       return fail(format("argument {} of bpf_printk() is {}; only numbers can be printed", i + 1,
                          describe(state.reg(reg))));
-    EGPU_CHECK(collector_.argument(pc_, reg - 1, state.reg(reg), 0));
+    collector_.argument(reg - 1, state.reg(reg));
   }
   return std::nullopt;
 }
@@ -125,7 +127,8 @@ Transfer::Check Transfer::check_argument(State &state, const Helper &helper, int
       if (value.kind != Kind::map)
         return fail(format("argument 1 of {}() must be a map (&name), but r1 is {}", name, describe(value)));
       EGPU_CHECK(check_map_argument(value, helper));
-      break;
+      collector_.selecting_argument(index, value);
+      return std::nullopt;
     case Arg::key:
       return check_memory_argument(state, index, static_cast<int>(map_of(state.reg(1)).shape.key_size),
                                    format("a key of map '{}'", map_of(state.reg(1)).name));
@@ -144,11 +147,16 @@ Transfer::Check Transfer::check_argument(State &state, const Helper &helper, int
       break;
     case Arg::format_text:
       EGPU_CHECK(check_format(state));
-      break;
+      collector_.selecting_argument(index, value);
+      return std::nullopt;
+    case Arg::format_size:
+      collector_.selecting_argument(index, value);
+      return std::nullopt;
     default:
       EGPU_CHECK(scalar_operand(state, reg, "this argument is a number"));
   }
-  return collector_.argument(pc_, index, value, 0);
+  collector_.argument(index, value);
+  return std::nullopt;
 }
 
 }  // namespace egpu::bpf

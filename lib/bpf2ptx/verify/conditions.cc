@@ -47,7 +47,7 @@ Result<Explorer::Walk> Explorer::branch(Path &path, const JumpIf &op) {
 
 Result<Explorer::Walk> Explorer::fork(Path &path, const JumpIf &op, std::optional<State> taken,
                                       std::optional<State> fallen) {
-  collector_.branch(path.pc, taken.has_value(), fallen.has_value());
+  collector_.branch(taken.has_value(), fallen.has_value());
   int next = path.pc + 1;
   if (taken && fallen) {
     int outside = path.state.reg(op.lhs.n).outside;

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "egpu/event.h"
+#include "lib/bpf2ptx/verify/uniform.h"
 
 namespace egpu::bpf {
 
@@ -13,6 +14,7 @@ struct CtxField {
   int offset, bytes;
   uint64_t max;  // largest value the hardware gives
   int only;      // kAlways or one kind of event
+  Uniform uniform;
 };
 
 enum CtxEvents : int { kAlways, kMemoryEvents, kBranchEvents };

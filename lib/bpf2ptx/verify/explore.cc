@@ -69,6 +69,7 @@ Explorer::Explorer(const Program &program, const Structure &structure, const Ver
 Result<Cost> Explorer::explore() {
   Path first;
   first.state = transfer_.initial();
+  TRY(first.state.top().chain, collector_.enter(-1, -1, 0));
   todo_.push_back(std::move(first));
   while (!todo_.empty() && reached_ == Limit::none && failures_.size() < kMaxRefusals) {
     Path path = std::move(todo_.back());
@@ -90,7 +91,7 @@ Result<Explorer::Walk> Explorer::step(Path &path) {
     if (walk == Walk::ended) return walk;
   }
   const Op &op = program_.insns[pc].op;
-  collector_.reached(path.pc);
+  collector_.reached(path.state.top().chain, path.pc);
   ++arrivals_[pc];
   if (claims_) record_claims(path);
   count(path, op);

@@ -71,24 +71,21 @@ std::optional<Error> check_calls(const Program &program, const Structure &struct
   return CallWalk(program, structure, messages).walk(0);
 }
 
-std::optional<Error> check_stack_depth(const Program &, const Structure &structure, const Facts &facts,
+std::optional<Error> check_stack_depth(const Structure &structure, const Facts &facts,
                                        const Messages &messages) {
-  int64_t total = 0, deepest_of_frame = 0;
-  int frame = -1;
-  for (const StackRegion &region : facts.stack) {
-    if (region.frame != frame) {
-      total += deepest_of_frame;
-      frame = region.frame;
-      deepest_of_frame = 0;
-    }
-    deepest_of_frame = std::max(deepest_of_frame, (-region.begin + 7) / 8 * 8);
+  std::vector<int64_t> total;  // by chain: with its callers
+  for (const Chain &chain : facts.chains) {
+    int64_t own = 0;
+    for (const StackRegion &region : chain.stack) own = std::max(own, (-region.begin + 7) / 8 * 8);
+    total.push_back(own + (chain.parent < 0 ? 0 : total[static_cast<size_t>(chain.parent)]));
+    if (total.back() <= kStackBytes) continue;
+    std::string text = format(
+        "all functions together use {} bytes of stack, more than {}; keep large "
+        "variables in a map, or call less deeply",
+        total.back(), kStackBytes);
+    return messages.error(chain.parent < 0 ? structure.starts[0] : chain.call, text);
   }
-  total += deepest_of_frame;
-  if (total <= kStackBytes) return std::nullopt;
-  return messages.error(structure.starts[0],
-                        format("all functions together use {} bytes of stack, more than {}; keep large "
-                               "variables in a map, or call less deeply",
-                               total, kStackBytes));
+  return std::nullopt;
 }
 
 }  // namespace egpu::bpf

@@ -7,7 +7,7 @@ namespace egpu::bpf {
 
 std::optional<Error> check_calls(const Program &program, const Structure &structure,
                                  const Messages &messages);
-std::optional<Error> check_stack_depth(const Program &program, const Structure &structure, const Facts &facts,
+std::optional<Error> check_stack_depth(const Structure &structure, const Facts &facts,
                                        const Messages &messages);
 
 }  // namespace egpu::bpf

@@ -7,25 +7,27 @@ namespace egpu::bpf {
 namespace {
 
 using enum Arg;
+using enum Uniform;
 constexpr uint64_t kAny = ~uint64_t{0}, kU32 = 0xffffffff;
 
 // Numbers: include/uapi/linux/bpf.h and include/egpu/gpu.bpf.h.
 constexpr Helper kHelpers[] = {
-    {1, {map, key}, Ret::map_value_or_null, 0, false, false},
-    {2, {map, key, value, update_flags}, Ret::scalar, kAny, false, true},
-    {5, {}, Ret::scalar, kAny, false, true},
+    {1, {map, key}, Ret::map_value_or_null, 0, false, false, grid},
+    {2, {map, key, value, update_flags}, Ret::scalar, kAny, false, true, lane},
+    {5, {}, Ret::scalar, kAny, false, true, warp},
     {6,
      {format_text, format_size, format_argument, format_argument, format_argument},
      Ret::scalar,
      kAny,
      false,
-     false},
-    {7, {}, Ret::scalar, kU32, false, true},
-    {8, {}, Ret::scalar, kU32, false, false},
-    {181, {loop_count, callback, callback_context, zero}, Ret::loop, 0, false, false},
-    {0x6001, {ctx}, Ret::cookie, 0, true, false},
-    {0x6003, {}, Ret::scalar, kAny, false, true},
-    {0x6004, {scalar}, Ret::scalar, 63, false, false},
+     false,
+     lane},
+    {7, {}, Ret::scalar, kU32, false, true, lane},
+    {8, {}, Ret::scalar, kU32, false, false, warp},
+    {181, {loop_count, callback, callback_context, zero}, Ret::loop, 0, false, false, grid},
+    {0x6001, {ctx}, Ret::cookie, 0, true, false, grid},
+    {0x6003, {}, Ret::scalar, kAny, false, true, warp},
+    {0x6004, {scalar}, Ret::scalar, 63, false, false, grid},
 };
 
 struct Refusal {

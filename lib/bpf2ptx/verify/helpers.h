@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "lib/bpf2ptx/verify/uniform.h"
+
 namespace egpu::bpf {
 
 enum class Arg : uint8_t {
@@ -31,7 +33,8 @@ struct Helper {
   Ret ret;
   uint64_t ret_max;  // largest result of a scalar
   bool entry_exit_only;
-  bool outside;  // result changes by itself: the clock, a random number
+  bool outside;     // result changes by itself: the clock, a random number
+  Uniform uniform;  // of the result, if the arguments do not vary
 };
 
 /// The row of a helper; null: no such helper on a GPU.

@@ -12,12 +12,6 @@ std::string span(int64_t min, int64_t max) {
   return format("offset {} to {}", min, max);
 }
 
-// The lanes of a warp read different values of these; of the rest they read the same.
-bool varies_by_lane(const CtxField &field) {
-  std::string name = field.name;
-  return name.starts_with("thread_idx") || name == "lane_id" || name == "addr";
-}
-
 }  // namespace
 
 Transfer::Check Transfer::check_pointer_kind(const Value &address, int reg, Access access) const {
@@ -130,7 +124,7 @@ Transfer::Check Transfer::check_access(State &state, Reg base, int offset, int s
         return fail(
             format("'{}' is read-only; make the variable non-const to write it", map_of(address).name));
   }
-  return collector_.memory(pc_, address, offset, size);
+  return collector_.memory(address, offset, size);
 }
 
 std::optional<uint64_t> Transfer::constant_at(const Value &address, int offset, int size) const {
@@ -150,7 +144,6 @@ Result<Value> Transfer::load_value(State &state, const Value &address, int offse
   switch (address.kind) {
     case Kind::stack: {
       const Stack &stack = state.frames[static_cast<size_t>(address.frame)].stack;
-      unknown.varying = true;
       if (!address.range.is_constant()) return unknown;
       return *stack.load(static_cast<int>(at), size);
     }
@@ -158,16 +151,13 @@ Result<Value> Transfer::load_value(State &state, const Value &address, int offse
       const CtxField *field = find_ctx_field(program_.event, at, size);
       if (field->bytes == size && field->max < unknown.range.full.umax)
         unknown.range = Range::up_to(field->max);
-      unknown.varying = varies_by_lane(*field);
       return unknown;
     }
     case Kind::map_value:
       if (auto constant = constant_at(address, offset, size)) return Value::constant(*constant);
       if (!map_of(address).read_only) unknown.outside = pc_;
-      unknown.varying = address.varying;
       return unknown;
     default:
-      unknown.varying = program_.event.scope == Scope::thread;
       return unknown;
   }
 }
@@ -176,7 +166,7 @@ Transfer::Check Transfer::run(State &state, const Load &op) {
   EGPU_CHECK(check_access(state, op.base, op.offset, op.bytes, Access::load));
   EGPU_TRY(Value value, load_value(state, state.reg(op.base.n), op.offset, op.bytes));
   if (value.is_pointer()) {
-    collector_.loaded(pc_, std::nullopt);
+    collector_.loaded(std::nullopt);
     state.reg(op.dst.n) = value;
     return std::nullopt;
   }
@@ -185,7 +175,7 @@ Transfer::Check Transfer::run(State &state, const Load &op) {
     if (!(extended == value.range)) value.id = 0;
     value.range = extended;
   }
-  collector_.loaded(pc_, value.is_constant() ? std::optional(value.range.value()) : std::nullopt);
+  collector_.loaded(value.is_constant() ? std::optional(value.range.value()) : std::nullopt);
   set(state, op.dst, value);
   return std::nullopt;
 }
@@ -228,7 +218,6 @@ Transfer::Check Transfer::run(State &state, const Atomic &op) {
   if (op.op == AtomicOp::cmpxchg)
     EGPU_CHECK(scalar_operand(state, 0, "a pointer cannot be compared with memory"));
   const Value address = state.reg(op.base.n);
-  if (address.kind == Kind::map_value) note_varying_atomic(address, state.reg(op.src.n));
   if (address.kind == Kind::stack) {
     Stack &stack = state.frames[static_cast<size_t>(address.frame)].stack;
     auto begin = static_cast<int>(address.min_offset() + op.offset),
@@ -241,7 +230,6 @@ Transfer::Check Transfer::run(State &state, const Atomic &op) {
   if (!op.fetch) return std::nullopt;
   Value old = Value::scalar(extend(Range::unknown(), op.bytes, false));
   old.outside = address.kind == Kind::map_value ? pc_ : -1;
-  old.varying = true;
   set(state, op.op == AtomicOp::cmpxchg ? Reg{0} : op.src, old);
   return std::nullopt;
 }
@@ -254,17 +242,6 @@ void Transfer::note_lost_update(const Value &address, int offset, const Store &s
     collector_.note(pc_,
                     format("threads that do this at once lose updates of '{}'; use __sync_fetch_and_add()",
                            map_of(address).name));
-}
-
-void Transfer::note_varying_atomic(const Value &address, const Value &source) {
-  const MapSpec &map = map_of(address);
-  if (program_.event.scope != Scope::thread || map.shape.max_entries != 1 || !source.varying ||
-      !address.range.is_constant())
-    return;
-  collector_.note(
-      pc_, format("the lanes of a warp add different numbers to one address of '{}', one after the other; "
-                  "a gpu.warp program or more entries are faster",
-                  map.name));
 }
 
 }  // namespace egpu::bpf

@@ -47,10 +47,9 @@ Transfer::Check Transfer::run(State &state, const Alu &op) {
     state.reg(op.dst.n).origin = origin;
     return std::nullopt;
   }
-  if (is_division(op.op)) collector_.divisor(pc_, excludes_zero(src.range, op.is64));
+  if (is_division(op.op)) collector_.divisor(excludes_zero(src.range, op.is64));
   Value result = Value::scalar(eval(op.op, op.is64, dst.range, src.range));
   result.outside = std::max(dst.outside, src.outside);
-  result.varying = dst.varying || src.varying;
   // x - x and x ^ x, which compilers use to make zero.
   auto *src_reg = std::get_if<Reg>(&op.src);
   if (src_reg && *src_reg == op.dst && (op.op == AluOp::sub || op.op == AluOp::xor_))
@@ -66,7 +65,6 @@ Result<Value> Transfer::add_to_pointer(const Value &pointer, const Value &number
   if (!pointer.is_memory())
     return fail(format("r{} is {}; numbers cannot be added to it", reg, describe(pointer)));
   Value moved = pointer;
-  moved.varying |= number.varying;
   AluOp op = subtract ? AluOp::sub : AluOp::add;
   if (number.range.is_constant()) {
     auto value = static_cast<int64_t>(number.range.value());

@@ -73,7 +73,7 @@ bool covers(const State &seen, const State &now, const Live &live) {
   for (size_t f = 0; f < seen.frames.size(); ++f) {
     const Frame &a = seen.frames[f], &b = now.frames[f];
     const Live::Frame &l = live.frames[f];
-    if (a.call != b.call || a.callback != b.callback) return false;
+    if (a.chain != b.chain || a.callback != b.callback) return false;
     if (a.callback && (a.iteration != b.iteration || !covers_value(a.loops, b.loops, ids) ||
                        !covers_value(a.context, b.context, ids)))
       return false;

@@ -15,7 +15,8 @@ struct Frame {
   std::array<Value, kRegCount> regs{};
   Stack stack;
   int call = -1;       // the instruction that called; -1: the main program
-  int subprogram = 0;  // index into Program::subprogram_starts
+  int subprogram = 0;  // index into Structure::starts
+  int chain = 0;       // index into Facts::chains
   // A callback of bpf_loop: the iteration it is in, and how many there can be.
   bool callback = false;
   uint64_t iteration = 0;

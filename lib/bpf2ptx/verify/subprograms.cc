@@ -12,11 +12,12 @@ void clear_call_registers(State &state) {
 }
 
 // A new innermost frame; its arguments are left to the caller.
-Frame &enter(State &state, int call, int subprogram) {
+Frame &enter(State &state, int call, int subprogram, int chain) {
   state.frames.emplace_back();
   Frame &frame = state.top();
   frame.call = call;
   frame.subprogram = subprogram;
+  frame.chain = chain;
   Value stack = Value::pointer(Kind::stack);
   stack.frame = static_cast<int>(state.frames.size()) - 1;
   frame.regs[kFramePointer] = stack;
@@ -29,7 +30,9 @@ std::optional<Error> Explorer::call(Path &path, int target) {
   State &state = path.state;
   std::array<Value, kRegCount> regs = state.top().regs;
   clear_call_registers(state);
-  Frame &frame = enter(state, path.pc, structure_.subprogram_of[static_cast<size_t>(target)]);
+  int subprogram = structure_.subprogram_of[static_cast<size_t>(target)];
+  EGPU_TRY(int chain, collector_.enter(state.top().chain, path.pc, subprogram));
+  Frame &frame = enter(state, path.pc, subprogram, chain);
   for (size_t n = 1; n <= 5; ++n) frame.regs[n] = regs[n];
   path.pc = target;
   return std::nullopt;
@@ -90,8 +93,9 @@ std::optional<Error> Explorer::start_loop(Path &path) {
                              describe(context)));
   if (!flags.is_constant() || flags.range.value() != 0)
     return fail(path, "argument 4 of bpf_loop() must be 0");
-  for (int i = 0; i < 4; ++i)
-    if (auto e = collector_.argument(path.pc, i, state.reg(i + 1), 0)) return e;
+  for (int i : {0, 2, 3}) collector_.argument(i, state.reg(i + 1));
+  collector_.selecting_argument(1, callback);
+  collector_.end_of_arguments();
   return std::nullopt;
 }
 
@@ -112,7 +116,8 @@ Result<Explorer::Walk> Explorer::iterate(Path &path, const Frame &loop, uint64_t
     push(path, std::move(ended), path.pc + 1, loop.loops.outside);
   }
   clear_call_registers(path.state);
-  Frame &frame = enter(path.state, path.pc, loop.subprogram);
+  TRY(int chain, collector_.enter(path.state.top().chain, path.pc, loop.subprogram));
+  Frame &frame = enter(path.state, path.pc, loop.subprogram, chain);
   frame.callback = true;
   frame.iteration = done;
   frame.loops = loop.loops;

@@ -73,7 +73,6 @@ class Transfer {
   Result<Value> load_value(State &state, const Value &address, int offset, int size) const;
   std::optional<uint64_t> constant_at(const Value &address, int offset, int size) const;
   void note_lost_update(const Value &address, int offset, const Store &store, const Value &stored);
-  void note_varying_atomic(const Value &address, const Value &source);
 
   // calls.cc
   Check run(State &, const CallHelper &);

@@ -33,8 +33,6 @@ struct Value {
   // threads may write, or the clock, from which a scalar was computed.
   int origin = -1;
   int outside = -1;
-  // Do the lanes of a warp have different values of it?
-  bool varying = false;
 
   static Value scalar(const Range &range) {
     Value v;

@@ -1,7 +1,9 @@
 #include "lib/bpf2ptx/verify/claims.h"
 #include "lib/bpf2ptx/verify/explore.h"
 #include "lib/bpf2ptx/verify/frames.h"
+#include "lib/bpf2ptx/verify/notes.h"
 #include "lib/bpf2ptx/verify/refusals.h"
+#include "lib/bpf2ptx/verify/uniformity.h"
 
 namespace egpu::bpf {
 namespace {
@@ -13,7 +15,7 @@ Result<Facts> prove(const Program &program, const Object &object, const VerifyOp
   Messages messages(program);
   TRY(Structure structure, check_structure(program, object, messages));
   if (auto e = check_calls(program, structure, messages)) return *e;
-  Collector collector(program, messages);
+  Collector collector(program, structure, messages);
   Transfer transfer(program, object, messages, collector);
   if (claims) claims->before.resize(program.insns.size());
   Explorer explorer(program, structure, options, messages, transfer, collector, claims);
@@ -21,7 +23,10 @@ Result<Facts> prove(const Program &program, const Object &object, const VerifyOp
   *refusals = explorer.refusals();
   if (!refusals->empty()) return Facts{};
   Facts facts = collector.finish(cost);
-  if (auto e = check_stack_depth(program, structure, facts, messages)) return *e;
+  if (auto e = check_stack_depth(structure, facts, messages)) return *e;
+  facts.uniformity = find_uniformity(program, object, facts);
+  for (std::string &note : find_notes(program, object, facts, messages))
+    facts.notes.push_back(std::move(note));
   return facts;
 }
 

@@ -13,11 +13,11 @@ static __noinline u64 sum(u64 seed)
 	return t[seed & 31];
 }
 SEC("gpu/entry/*")
-int prog(struct gpu_ctx *ctx) /* error: bytes of stack, more than 512 */
+int prog(struct gpu_ctx *ctx)
 {
 	volatile u64 t[40];
 
 	for (int i = 0; i < 40; i++)
 		t[i] = ctx->lane_id;
-	return sum(ctx->arg[0]) + t[3];
+	return sum(ctx->arg[0]) + t[3]; /* error: bytes of stack, more than 512 */
 }
