@@ -8,14 +8,15 @@ build=${1:-build/portable}
 
 if [ "$build" = build/portable ] && { [ ! -x "$build/bin/egpu-load" ] || [ ! -x "$build/bin/bpf-check" ]; }; then
   cmake --preset portable >/dev/null
-  cmake --build --preset portable --target egpu-cc egpu-load egpu-map egpu_agent bpf-run bpf-check
+  cmake --build --preset portable --target egpu-cc egpu-load egpu-map egpu_agent bpf-check
 fi
 cmake --build "$build" --target egpu_sim_runtime egpu_sim_runtime_static
 stage=$(mktemp -d)
 trap 'rm -rf "$stage"' EXIT
 root=$stage/egpu
 mkdir -p "$root"/{bin,lib/cudart,share/egpu/probes,include}
-cp "$build"/bin/egpu-{load,map,cc} "$root/bin/"
+cp "$build"/bin/egpu-{load,map,cc} "$build/bin/bpf-check" "$root/bin/"
+cp -r tests/tools/conformance "$root/share/egpu/"
 cp "$build/lib/libegpu-agent.so" "$root/lib/"
 # Debian has no static Zydis: its two libraries travel along (RUNPATH is $ORIGIN/../lib).
 for library in libZydis.so.4.0 libZycore.so.1.4; do
