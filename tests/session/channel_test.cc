@@ -140,7 +140,7 @@ Packet packet_of(Kind kind, const Writer &writer) {
 
 TEST(Reader, ChecksEveryLength) {
   Writer kernel;
-  kernel.put(Kernel{1, 2, 3, 1, 0}).put_string("_Z6vecaddPKfPfi");
+  kernel.put(Kernel{1, 2, 3, 1, 0, 128, 0}).put_string("_Z6vecaddPKfPfi");
   auto ok = parse_with_text<Kernel>(packet_of(Kind::kernel, kernel));
   ASSERT_TRUE(ok) << ok.error().message;
   EXPECT_EQ(ok->text, "_Z6vecaddPKfPfi");
