@@ -10,7 +10,6 @@ echo "$out"
 [ $status = 0 ] && [[ $(tail -1 <<<"$out") = PASS* ]] || exit 1
 
 recorded=$(dirname "$0")/h200.txt
-[ -f "$recorded" ] || { echo "$name: not compared: no $recorded"; exit 0; }
 wanted=$(awk -v name="$name" '$1 == name {print $2}' "$recorded")
 got=$(awk '$1 == "checksum" {print $2}' <<<"$out")
 [ "$got" = "$wanted" ] || { echo "$name: checksum '$got', on the H200 '$wanted'"; exit 1; }
