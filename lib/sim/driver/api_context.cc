@@ -194,13 +194,15 @@ CU_API(cuCtxGetFlags, (unsigned *flags), (flags)) {
 CU_API(cuCtxGetLimit, (size_t * value, int limit), (value, limit)) {
   if (!value) return kInvalidValue;
   CU_CONTEXT(context);
-  if (limit < 0 || static_cast<size_t>(limit) >= context->limits.size()) return kUnsupportedLimit;
+  if (limit < 0 || static_cast<size_t>(limit) >= context->limits.size())
+    return kInvalidValue;  // as seen on an H200
   *value = context->limits[static_cast<size_t>(limit)];
   return kSuccess;
 }
 CU_API(cuCtxSetLimit, (int limit, size_t value), (limit, value)) {
   CU_CONTEXT(context);
-  if (limit < 0 || static_cast<size_t>(limit) >= context->limits.size()) return kUnsupportedLimit;
+  if (limit < 0 || static_cast<size_t>(limit) >= context->limits.size())
+    return kInvalidValue;  // as seen on an H200
   context->limits[static_cast<size_t>(limit)] = value;
   return kSuccess;
 }

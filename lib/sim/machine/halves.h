@@ -34,6 +34,17 @@ H flush_half(H v) {
 inline double quiet(double v) {
   return std::bit_cast<double>(std::bit_cast<uint64_t>(v) | uint64_t{1} << 51);
 }
+// The sum, with its last bit set if it is not exact: rounding it again to a format of some bits less
+// gives what one rounding of the exact sum would.
+inline double add_to_odd(double a, double b) {
+  double s = a + b;
+  if (!std::isfinite(s)) return s;
+  double bb = s - a, error = (a - (s - bb)) + (b - bb);
+  uint64_t bits = std::bit_cast<uint64_t>(s);
+  if (error == 0 || (bits & 1)) return s;
+  bool away = (error > 0) == (s > 0);  // the exact sum lies further from zero than s
+  return std::bit_cast<double>(away ? bits + 1 : bits - 1);
+}
 inline constexpr uint32_t kNanF32 = 0x7FFFFFFF;  // PTX ISA 9.0, 9.7.3: NaN results of f32
 inline float canonical(float v) { return v != v ? std::bit_cast<float>(kNanF32) : v; }
 

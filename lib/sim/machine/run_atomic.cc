@@ -135,17 +135,23 @@ void add_f32(Exec &x, const Op &op, uint32_t mask) {
   });
 }
 
+// A NaN is handed on: on global memory as it is, on shared memory as a quiet one. So has it the H200.
 void add_f64(Exec &x, const Op &op, uint32_t mask) {
   double b[kLanes];
   std::memcpy(b, x.at<double>(op.b), sizeof b);
+  uint64_t shared = reinterpret_cast<uint64_t>(x.shared);
   on_lanes<uint64_t>(x, op, mask, [&](uint64_t *target, uint32_t l) {
-    return update(target,
-                  [&](uint64_t old) { return std::bit_cast<uint64_t>(std::bit_cast<double>(old) + b[l]); });
+    bool is_shared = reinterpret_cast<uint64_t>(target) - shared < x.shared_bytes;
+    return update(target, [&](uint64_t old) {
+      const double a = std::bit_cast<double>(old);
+      double sum = a != a ? a : b[l] != b[l] ? b[l] : a + b[l];
+      return std::bit_cast<uint64_t>(is_shared && sum != sum ? quiet(sum) : sum);
+    });
   });
 }
 
 struct AddReal {
-  double operator()(double a, double b) const { return a + b; }
+  double operator()(double a, double b) const { return add_to_odd(a, b); }
 };
 struct MinReal {
   double operator()(double a, double b) const { return a != a ? b : b != b ? a : b < a ? b : a; }

@@ -1,8 +1,10 @@
-// cvt between all types. Source: PTX ISA 9.0, 9.7.9.21: integers saturate where a float is out
-// of range, NaN gives 0 (or the lowest 64-bit number, as hardware does for 64-bit results).
+// cvt between all types. Source: PTX ISA 9.0, 9.7.9.21: integers saturate where a float is out of
+// range. What it leaves open of NaNs is as the H200 has it: an integer is 0, or its top bit alone if
+// it or the float has 64 bits; floats to and from f64 keep the sign and the leading bits.
 #include <cfenv>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "lib/sim/machine/halves.h"
 
@@ -37,10 +39,11 @@ double real_of(S v, uint8_t mode) {
     return v;
 }
 
-template <class D>
+template <class D, class S>
 D saturate_real(double v) {
   using Limits = std::numeric_limits<D>;
-  if (v != v) return sizeof(D) == 8 ? static_cast<D>(uint64_t{1} << 63) : D{0};
+  if (v != v)
+    return sizeof(D) == 8 || sizeof(S) == 8 ? static_cast<D>(uint64_t{1} << (8 * sizeof(D) - 1)) : D{0};
   if (v <= static_cast<double>(Limits::min())) return Limits::min();
   if (v >= static_cast<double>(Limits::max())) return Limits::max();
   return static_cast<D>(v);
@@ -71,11 +74,23 @@ D real_to(double v, uint8_t mode, bool from_wide) {
   }
 }
 
+// A double that rounds to a half as the integer would: bits beyond its 53 are gathered in the last.
+template <class S>
+double to_odd(S v) {
+  if constexpr (sizeof(S) < 8) return static_cast<double>(v);
+  const bool negative = v < 0;
+  uint64_t magnitude = negative ? 0 - static_cast<uint64_t>(v) : static_cast<uint64_t>(v);
+  constexpr uint64_t kBeyond = 0x7FF;
+  if (magnitude >> 53 && magnitude & kBeyond) magnitude = (magnitude & ~kBeyond) | (kBeyond + 1);
+  const double real = static_cast<double>(magnitude);
+  return negative ? -real : real;
+}
+
 // Integers of 64 bits do not fit a double: the host rounds them.
 template <class D, class S>
 D integer_to_real(S v, uint8_t mode) {
   if constexpr (kIsHalf<D>)
-    return real_to<D>(static_cast<double>(v), mode, true);
+    return real_to<D>(to_odd(v), mode, true);
   else {
     if (!(mode & kRoundMask)) return static_cast<D>(v);
     int rounding = (mode & kRoundMask) == kRz   ? FE_TOWARDZERO
@@ -89,23 +104,69 @@ D integer_to_real(S v, uint8_t mode) {
   }
 }
 
+template <class S>
+bool is_nan(S v) {
+  if constexpr (kIsHalf<S>)
+    return v.value() != v.value();
+  else
+    return v != v;
+}
+
+// NaNs that keep their sign and leading bits; nothing where the result is the format's one NaN.
+template <class D, class S>
+std::optional<D> nan_of([[maybe_unused]] S v, [[maybe_unused]] uint8_t mode, [[maybe_unused]] bool integral) {
+  if constexpr (std::is_same_v<S, double>) {
+    const double real = quiet(v);
+    if constexpr (std::is_same_v<D, double>) return real;
+    if constexpr (std::is_same_v<D, float>) return static_cast<float>(real);
+    if constexpr (kIsHalf<D>) {
+      constexpr int kMantissa = std::is_same_v<D, Half> ? 10 : 7;
+      const uint64_t bits = std::bit_cast<uint64_t>(real);
+      const uint64_t payload = bits >> (52 - kMantissa) & ((1u << kMantissa) - 1);
+      return D{static_cast<uint16_t>((bits >> 48 & 0x8000) | D::kExponent | payload)};
+    }
+  } else if constexpr (std::is_same_v<S, float>) {
+    if constexpr (std::is_same_v<D, double>) return static_cast<double>(mode & kFtz ? canonical(v) : v);
+    if constexpr (std::is_same_v<D, float>)
+      if (!integral && !(mode & kFtz)) return v;
+  } else if constexpr (std::is_same_v<S, Bfloat> && std::is_same_v<D, float>) {
+    return std::bit_cast<float>(uint32_t{v.bits} << 16);
+  } else if constexpr (std::is_same_v<S, Half> && std::is_same_v<D, double>) {
+    const uint64_t sign = uint64_t{v.bits & 0x8000u} << 48, payload = uint64_t{v.bits & 0x3FFu} << 42;
+    return quiet(std::bit_cast<double>(sign | uint64_t{0x7FF} << 52 | payload));
+  }
+  return std::nullopt;
+}
+
+// Whether .ftz makes 0 of it: with f32's precision and more exponents it stays below 2^-126.
+bool is_tiny(double v, int rounding) {
+  if (std::fabs(v) >= 0x1p-126) return false;
+  const double scaled = v * 0x1p64;
+  const float r = rounding ? std::bit_cast<float>(narrow_float(scaled, kF32, rounding, false))
+                           : static_cast<float>(scaled);
+  return std::fabs(r) < 0x1p-62f;
+}
+
 template <class D, class S>
 D convert(S v, uint8_t mode, bool integral) {
   if constexpr (!kIsReal<D> && !kIsReal<S>) {
     return mode & kSat ? saturate_integer<D>(v) : static_cast<D>(v);
   } else if constexpr (!kIsReal<D>) {
-    return saturate_real<D>(round_integral(real_of(v, mode), mode));
+    return saturate_real<D, S>(round_integral(real_of(v, mode), mode));
   } else if constexpr (!kIsReal<S>) {
     D r = integer_to_real<D>(v, mode);
     if constexpr (!kIsHalf<D>)
       if (mode & kSat) r = r > 1 ? D{1} : r > 0 ? r : D{0};
     return r;
   } else {
+    if (is_nan(v) && !(mode & (kSat | kRelu)))
+      if (std::optional<D> nan = nan_of<D>(v, mode, integral)) return *nan;
     double real = real_of(v, mode);
     if (integral) real = round_integral(real, mode);
-    if constexpr (std::is_same_v<D, float> && std::is_same_v<S, double>)
-      if (!(mode & (kRoundMask | kSat | kRelu)))
-        return canonical(mode & kFtz ? flush(static_cast<float>(real)) : static_cast<float>(real));
+    if constexpr (std::is_same_v<D, float> && std::is_same_v<S, double>) {
+      if (mode & kFtz && is_tiny(real, mode & kRoundMask)) real = std::copysign(0.0, real);
+      if (!(mode & (kRoundMask | kSat | kRelu))) return static_cast<float>(real);
+    }
     return real_to<D>(real, mode, true);
   }
 }
@@ -204,9 +265,9 @@ void to_tf32(Exec &x, const Op &op, uint32_t mask) {
   const float *a = x.at<float>(op.a);
   store_lanes<uint32_t>(x, op.d, mask, [&](int l) {
     float v = a[l];
-    if (op.mode & kRelu && v < 0) v = 0;
+    if (op.mode & kRelu && std::signbit(v) && v == v) v = 0;
     uint32_t bits = std::bit_cast<uint32_t>(v);
-    if (v != v) return kNanF32;
+    if (v != v) return (op.n == 2 ? bits : kNanF32) & ~0x1FFFu;
     if ((bits & 0x7F800000) == 0x7F800000) return bits;
     if (op.n == 2) return (bits + 0x1000) & ~0x1FFFu;
     return narrow_float(static_cast<double>(v), kTf32, op.mode & kRoundMask, false) << 13;

@@ -1,6 +1,6 @@
 // f32 and f64 arithmetic. Results are those of IEEE 754 with the instruction's rounding; NaN
-// results of f32 are 0x7FFFFFFF, of f64 the last operand that is one, but the addend before the
-// factors' second: what the H200 gives. The approximations are the correctly rounded values of the
+// results of f32 are 0x7FFFFFFF, of f64 a quiet copy of the operand that is one, of b
+// before c before a: what the H200 gives. The approximations are the correctly rounded values of the
 // host's double functions, which is within the errors that PTX ISA 9.0, 9.7.3 allows.
 #include <cfenv>
 #include <cmath>
@@ -106,24 +106,15 @@ void plain2(Exec &x, const Op &op, uint32_t mask) {
   const float *a = x.at<float>(op.a), *b = x.at<float>(op.b);
   store_lanes<float>(x, op.d, mask, [&](int l) { return canonical(F{}(a[l], b[l])); });
 }
-// What .ftz makes of a result: 0 if it was too small before it was rounded, which a result of 2^-126
-// does not show. Sums of f32 that small are exact.
-constexpr uint32_t kSmallestNormal = 0x00800000;
-template <class F, class... T>
-bool rounded_up_to_normal(F, float r, T... operands) {
+// Whether .ftz makes 0 of a product or sum r that was rounded to 2^-126: it does if with f32's
+// precision and more exponents it would have stayed below.
+template <class... T>
+bool is_tiny(float r, T... operands) {
+  constexpr uint32_t kSmallestNormal = 0x00800000;
   if ((std::bit_cast<uint32_t>(r) & 0x7FFFFFFF) != kSmallestNormal) return false;
-  if constexpr (std::is_same_v<F, Mul>) {
-    const double exact = (static_cast<double>(operands) * ...);
-    return std::fabs(exact) < 0x1p-126;
-  } else if constexpr (std::is_same_v<F, Fma>) {
-    const auto rest = [](double a, double b, double c, double sign) {  // exact: fma's last rounding apart
-      const double product = a * b, sum = product + c, part = sum - product;
-      const double error = (product - (sum - part)) + (c - part);
-      return (std::fabs(sum) - 0x1p-126) + sign * error;
-    };
-    return rest(static_cast<double>(operands)..., r < 0 ? -1.0 : 1.0) < 0;
-  }
-  return false;
+  const auto exact = [](double a, double b, double c = 0.0) { return add_to_odd(a * b, c); };
+  volatile double scaled = exact(static_cast<double>(operands)...) * 0x1p64;
+  return std::fabs(static_cast<float>(scaled)) < 0x1p-62f;
 }
 
 template <class F>
@@ -132,7 +123,7 @@ void flushed2(Exec &x, const Op &op, uint32_t mask) {
   store_lanes<float>(x, op.d, mask, [&](int l) {
     const float p = flush(a[l]), q = flush(b[l]), r = F{}(p, q);
     if constexpr (std::is_same_v<F, Mul>)
-      if (rounded_up_to_normal(F{}, r, p, q)) return std::copysign(0.0f, r);
+      if (is_tiny(r, p, q)) return std::copysign(0.0f, r);
     return flush(canonical(r));
   });
 }
@@ -149,7 +140,7 @@ void fma_f32_ftz(Exec &x, const Op &op, uint32_t mask) {
   const float *a = x.at<float>(op.a), *b = x.at<float>(op.b), *c = x.at<float>(op.c);
   store_lanes<float>(x, op.d, mask, [&](int l) {
     const float p = flush(a[l]), q = flush(b[l]), s = flush(c[l]), r = std::fma(p, q, s);
-    return rounded_up_to_normal(Fma{}, r, p, q, s) ? std::copysign(0.0f, r) : flush(canonical(r));
+    return is_tiny(r, p, q, s) ? std::copysign(0.0f, r) : flush(canonical(r));
   });
 }
 
@@ -209,12 +200,6 @@ T output(T v, uint8_t mode) {
   return finish(input(v, mode));
 }
 
-template <class F, int kSources>
-bool is_tiny(float r, float a, float b, float c) {
-  if constexpr (kSources == 2) return rounded_up_to_normal(F{}, r, a, b);
-  return rounded_up_to_normal(F{}, r, a, b, c);
-}
-
 template <class F, class T, int kSources>
 void with_mode(Exec &x, const Op &op, uint32_t mask) {
   const T *a = x.at<T>(op.a), *b = kSources > 1 ? x.at<T>(op.b) : nullptr,
@@ -232,8 +217,15 @@ void with_mode(Exec &x, const Op &op, uint32_t mask) {
     else
       r = F{}(static_cast<T>(p), static_cast<T>(q), static_cast<T>(s));
     T result = r;
-    if constexpr (sizeof(T) == 4 && kSources > 1)
-      if (op.mode & kFtz && is_tiny<F, kSources>(result, p, q, s)) result = std::copysign(T{0}, result);
+    if constexpr (sizeof(T) == 4 && std::is_same_v<F, Mul>)
+      if (op.mode & kFtz && is_tiny(result, p, q)) result = std::copysign(T{0}, result);
+    if constexpr (sizeof(T) == 4 && std::is_same_v<F, Div>)
+      if (op.mode & kFtz && std::fabs(result) == 0x1p-126f) {
+        volatile float scaled = Div{}(static_cast<float>(p) * 0x1p64f, static_cast<float>(q));
+        if (std::fabs(scaled) < 0x1p-62f) result = std::copysign(0.0f, result);
+      }
+    if constexpr (sizeof(T) == 4 && std::is_same_v<F, Fma>)
+      if (op.mode & kFtz && is_tiny(result, p, q, s)) result = std::copysign(T{0}, result);
     d[l] = output(result, op.mode);
   });
   std::fesetround(FE_TONEAREST);

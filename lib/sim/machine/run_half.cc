@@ -8,16 +8,6 @@
 namespace egpu::sim {
 namespace {
 
-double add_to_odd(double a, double b) {
-  double s = a + b;
-  if (!std::isfinite(s)) return s;
-  double bb = s - a, error = (a - (s - bb)) + (b - bb);
-  uint64_t bits = std::bit_cast<uint64_t>(s);
-  if (error == 0 || (bits & 1)) return s;
-  bool away = (error > 0) == (s > 0);  // the exact sum lies further from zero than s
-  return std::bit_cast<double>(away ? bits + 1 : bits - 1);
-}
-
 struct Add {
   double operator()(double a, double b) const { return add_to_odd(a, b); }
 };
@@ -55,17 +45,21 @@ struct Tanh {
 
 template <class H>
 double input(uint16_t bits, uint8_t mode) {
-  constexpr uint16_t kExponent = std::is_same_v<H, Half> ? 0x7C00 : 0x7F80;
-  if (mode & kFtz && !(bits & kExponent)) bits &= 0x8000;
-  return H{bits}.value();
+  return (mode & kFtz ? flush_half(H{bits}) : H{bits}).value();
 }
 template <class H>
 uint16_t output(double v, uint8_t mode) {
   if (mode & kSat) v = v != v ? 0 : v > 1 ? 1 : v > 0 ? v : 0;
   if (mode & kRelu) v = v != v ? v : v > 0 ? v : 0;
   uint16_t bits = H::from(v, mode & kRoundMask).bits;
-  constexpr uint16_t kExponent = std::is_same_v<H, Half> ? 0x7C00 : 0x7F80;
-  if (mode & kFtz && !(bits & kExponent)) bits &= 0x8000;
+  if (mode & kFtz) {
+    // As of f32, .ftz makes 0 of what rounds to the smallest normal number only for want of exponents.
+    constexpr uint16_t kSmallestNormal = H::kExponent & (0 - H::kExponent);
+    if ((bits & 0x7FFF) == kSmallestNormal &&
+        H::from(v * 4, mode & kRoundMask).bits % 0x8000 < kSmallestNormal * 3)
+      bits &= 0x8000;
+    bits = flush_half(H{bits}).bits;
+  }
   return bits;
 }
 

@@ -275,15 +275,19 @@ struct Dot2 {
   }
 };
 
-#define SAME2(name, F, suffix, T) {name "." suffix, binary<F, T, T, T>}
-#define SAME3(name, F, suffix, T) {name "." suffix, ternary<F, T, T, T, T>}
+#define SAME2(name, F, suffix, T) \
+  { name "." suffix, binary<F, T, T, T> }
+#define SAME3(name, F, suffix, T) \
+  { name "." suffix, ternary<F, T, T, T, T> }
 #define UNSIGNED2(name, F) \
   SAME2(name, F, "b16", uint16_t), SAME2(name, F, "b32", uint32_t), SAME2(name, F, "b64", uint64_t)
 #define TYPED(M, name, F)                                                               \
   M(name, F, "u16", uint16_t), M(name, F, "s16", int16_t), M(name, F, "u32", uint32_t), \
       M(name, F, "s32", int32_t), M(name, F, "u64", uint64_t), M(name, F, "s64", int64_t)
-#define WIDE2(suffix, T, W) {"mul.wide." suffix, binary<MulWide, W, T, T>}
-#define WIDE3(suffix, T, W) {"mad.wide." suffix, ternary<MadWide, W, T, T, W>}
+#define WIDE2(suffix, T, W) \
+  { "mul.wide." suffix, binary<MulWide, W, T, T> }
+#define WIDE3(suffix, T, W) \
+  { "mad.wide." suffix, ternary<MadWide, W, T, T, W> }
 
 constexpr Row kRows[] = {
     UNSIGNED2("add", Add),

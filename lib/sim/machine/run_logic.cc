@@ -240,8 +240,10 @@ struct NotFirst {
   {name ".b16", unary<F, uint16_t, uint16_t>}, {name ".b32", unary<F, uint32_t, uint32_t>}, { \
     name ".b64", unary<F, uint64_t, uint64_t>                                                 \
   }
-#define SHIFT(name, F, suffix, T) {name "." suffix, binary<F, T, T, uint32_t>}
-#define PRMT(name, i) {"prmt." name, ternary<PrmtMode<i>, uint32_t, uint32_t, uint32_t, uint32_t>}
+#define SHIFT(name, F, suffix, T) \
+  { name "." suffix, binary<F, T, T, uint32_t> }
+#define PRMT(name, i) \
+  { "prmt." name, ternary<PrmtMode<i>, uint32_t, uint32_t, uint32_t, uint32_t> }
 
 constexpr Row kRows[] = {
     B3("and", And),

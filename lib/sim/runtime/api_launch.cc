@@ -8,24 +8,6 @@ using namespace egpu::rt;
 
 namespace {
 
-// The driver says "invalid value" (1) where the runtime says "invalid configuration" (9): find out
-// whether the grid or block is the reason.
-int explain(int error, Dim3 grid, Dim3 block) {
-  if (error != kInvalidValue) return error;
-  Ordinal device = 0;
-  if (current_device(&device)) return error;
-  const unsigned sizes[6] = {block.x, block.y, block.z, grid.x, grid.y, grid.z};
-  for (int i = 0; i < 6; ++i) {
-    int limit = 0;
-    if (cuDeviceGetAttribute(&limit, 2 + i, device)) return error;
-    if (sizes[i] == 0 || sizes[i] > static_cast<unsigned>(limit)) return kInvalidConfiguration;
-  }
-  int threads = 0;
-  if (cuDeviceGetAttribute(&threads, 1, device)) return error;
-  return uint64_t{block.x} * block.y * block.z > static_cast<unsigned>(threads) ? kInvalidConfiguration
-                                                                                : error;
-}
-
 int launch(const void *function, Dim3 grid, Dim3 block, void **arguments, size_t shared_bytes, Handle stream,
            bool is_cooperative) {
   Handle kernel = nullptr;
@@ -37,7 +19,7 @@ int launch(const void *function, Dim3 grid, Dim3 block, void **arguments, size_t
                                                                block.y, block.z, shared, stream, arguments)
                                    : cuLaunchKernel(kernel, grid.x, grid.y, grid.z, block.x, block.y, block.z,
                                                     shared, stream, arguments, nullptr);
-  return explain(error, grid, block);
+  return error;
 }
 
 int convert(const LaunchConfig *config, Which which, egpu::sim::CUlaunchConfig *converted) {
@@ -101,7 +83,7 @@ RT_STREAM_API(cudaLaunchKernelExC, _ptsz,
   RT_TRY(convert(config, which, &converted));
   RT_TRY(ensure_context());
   RT_TRY(find_kernel(function, &kernel));
-  return explain(cuLaunchKernelEx(&converted, kernel, arguments, nullptr), config->grid, config->block);
+  return cuLaunchKernelEx(&converted, kernel, arguments, nullptr);
 }
 RT_STREAM_FORWARD(cudaLaunchHostFunc, cuLaunchHostFunc,
                   (Handle stream, void (*function)(void *), void *user_data),

@@ -3,7 +3,7 @@
 // hash, which shows the first that differs between two GPUs.
 //   --seed S --count N --part K/N   other programs; the K-th of N parts
 //   --compare FILE                  compares with these lines instead; exit status 1 if any differs
-//   --dump NUMBER                   prints one program's rows and their results, thread by thread
+//   --dump NUMBER                   prints one program's inputs, rows and their results, thread by thread
 //   --gpu               prints the GPU's name; exit status 77 where there is none
 //   --gpu                           prints the GPU's name; exit status 77 where there is none
 //   --ptx                           prints the module, runs nothing
@@ -37,8 +37,9 @@ std::string hex(uint64_t value, int digits) {
   return text;
 }
 
-std::vector<uint64_t> result_of(const std::vector<uint64_t> &results, size_t index) {
-  const auto begin = results.begin() + static_cast<std::ptrdiff_t>(index * kProgramThreads);
+// Of the index-th result or input.
+std::vector<uint64_t> of_threads(const std::vector<uint64_t> &values, size_t index) {
+  const auto begin = values.begin() + static_cast<std::ptrdiff_t>(index * kProgramThreads);
   return {begin, begin + kProgramThreads};
 }
 
@@ -46,7 +47,7 @@ std::string line_of(size_t number, const Program &program, const std::vector<uin
   const uint64_t text = hash(program.inputs, hash(program.text));
   std::string line = std::to_string(number) + " " + hex(text & 0xFFFFFFFF, 8) + " " +
                      hex(hash(results) & 0xFFFFFFFF, 8) + " ";
-  for (size_t i = 0; i < program.stored.size(); ++i) line += hex(hash(result_of(results, i)) & 0xFF, 2);
+  for (size_t i = 0; i < program.stored.size(); ++i) line += hex(hash(of_threads(results, i)) & 0xFF, 2);
   return line;
 }
 
@@ -67,11 +68,19 @@ std::string difference(const Program &program, const std::string &recorded, cons
          " differs\n";
 }
 
+void print_threads(const std::vector<uint64_t> &values, size_t index) {
+  for (uint64_t value : of_threads(values, index)) std::printf(" %s", hex(value, 1).c_str());
+  std::puts("");
+}
+
 void dump(const Program &program, const std::vector<uint64_t> &results) {
+  for (size_t i = 0; i < program.inputs.size() / kProgramThreads; ++i) {
+    std::printf("i%zu\n", i);
+    print_threads(program.inputs, i);
+  }
   for (size_t i = 0; i < program.stored.size(); ++i) {
     std::printf("%zu %s\n", i, program.stored[i].c_str());
-    for (uint64_t value : result_of(results, i)) std::printf(" %s", hex(value, 1).c_str());
-    std::puts("");
+    print_threads(results, i);
   }
 }
 

@@ -16,8 +16,8 @@ void settings() {
   CHECK(value >= 32 << 20);
   CUDA(cudaDeviceGetLimit(&value, cudaLimitStackSize));
   CHECK(value > 0);
-  CHECK(cudaDeviceGetLimit(&value, static_cast<cudaLimit>(99)) == cudaErrorUnsupportedLimit);
-  CHECK(cudaGetLastError() == cudaErrorUnsupportedLimit);
+  CHECK(cudaDeviceGetLimit(&value, static_cast<cudaLimit>(99)) == cudaErrorInvalidValue);
+  CHECK(cudaGetLastError() == cudaErrorInvalidValue);
   CUDA(cudaDeviceSetCacheConfig(cudaFuncCachePreferNone));
   cudaFuncCache config;
   CUDA(cudaDeviceGetCacheConfig(&config));

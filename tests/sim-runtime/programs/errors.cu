@@ -15,11 +15,11 @@ __global__ void big_block(int *out) {
 int main() {
   CHECK(cudaGetLastError() == cudaSuccess);
   nothing<<<1, 1025>>>();
-  CHECK(cudaPeekAtLastError() == cudaErrorInvalidConfiguration);
-  CHECK(cudaGetLastError() == cudaErrorInvalidConfiguration);
+  CHECK(cudaPeekAtLastError() == cudaErrorInvalidValue);
+  CHECK(cudaGetLastError() == cudaErrorInvalidValue);
   CHECK(cudaGetLastError() == cudaSuccess);
   nothing<<<0, 1>>>();
-  CHECK(cudaGetLastError() == cudaErrorInvalidConfiguration);
+  CHECK(cudaGetLastError() == cudaErrorInvalidValue);
   big_block<<<1, 32, 200 * 1024>>>(nullptr);
   CHECK(cudaGetLastError() == cudaErrorInvalidValue);
   CHECK(cudaLaunchKernel(reinterpret_cast<void *>(std::strlen), dim3(1), dim3(1), nullptr, 0, nullptr) ==

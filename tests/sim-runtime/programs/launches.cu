@@ -68,8 +68,8 @@ void with_attributes(int *out, int n) {
   CHECK(host[n - 1] == least + n - 1);
   config.numAttrs = 0;
   config.blockDim = dim3(2048);
-  CHECK(cudaLaunchKernelEx(&config, fill, out, n, 0) == cudaErrorInvalidConfiguration);
-  CHECK(cudaGetLastError() == cudaErrorInvalidConfiguration);
+  CHECK(cudaLaunchKernelEx(&config, fill, out, n, 0) == cudaErrorInvalidValue);
+  CHECK(cudaGetLastError() == cudaErrorInvalidValue);
   CUDA(cudaStreamDestroy(stream));
 }
 
