@@ -46,11 +46,8 @@ void Decoder::arithmetic() {
   std::string name(insn_->words[0]);
   bool packed = has("u16x2") || has("s16x2");
   if (packed) {
-    std::string key = name +
-                      (name == "add"  ? ".16x2"
-                       : has("s16x2") ? ".s16x2"
-                                      : ".u16x2") +
-                      (has("relu") ? ".relu" : "");
+    std::string key = name + (name == "add" ? ".16x2" : has("s16x2") ? ".s16x2" : ".u16x2");
+    if (has("relu")) key += ".relu";
     simple(key, Type::b32, {Type::b32, Type::b32});
     return;
   }
