@@ -2,7 +2,7 @@
 # egpu-sim.sh EGPU-SIM VECADD: options, messages, exit statuses, and a run.
 set -u
 sim=$1 vecadd=$2 failed=0
-unset LD_LIBRARY_PATH EGPU_SIM_DEVICES EGPU_SIM_CC EGPU_SIM_SEED EGPU_SIM_SMS EGPU_SIM_TRACE
+unset LD_LIBRARY_PATH EGPU_SIM_DEVICES EGPU_SIM_CC EGPU_SIM_SEED EGPU_SIM_SMS EGPU_SIM_TRACE EGPU_SIM_TRACE_FILE EGPU_SIM_CHECK_SHARED
 
 # expect NAME STATUS TEXT ARGUMENT...: exit status, and a text in what it prints.
 expect() {
@@ -29,10 +29,16 @@ expect missing_value 125 '--seed: needs a number' --seed
 expect not_found 127 'no-such-command: No such file' -- no-such-command
 expect cannot_run 126 'Permission denied' -- /etc/passwd
 expect status_of_command 7 '' -- sh -c 'exit 7'
-expect environment 0 '3 8.6 11 5 1' --devices 3 --cc=8.6 --seed 11 --sms 5 --trace -- sh -c 'echo $EGPU_SIM_DEVICES $EGPU_SIM_CC $EGPU_SIM_SEED $EGPU_SIM_SMS $EGPU_SIM_TRACE'
+expect environment 0 '3 8.6 11 5 1 f 1' --devices 3 --cc=8.6 --seed 11 --sms 5 --trace-calls --trace f --check-shared -- sh -c 'echo $EGPU_SIM_DEVICES $EGPU_SIM_CC $EGPU_SIM_SEED $EGPU_SIM_SMS $EGPU_SIM_TRACE $EGPU_SIM_TRACE_FILE $EGPU_SIM_CHECK_SHARED'
 expect without_dashes 0 'words of mine' echo words of mine
 expect run 0 'PASS vecadd' -- "$vecadd"
-expect trace 0 'egpu-sim: cuInit = 0' --trace -- "$vecadd"
+expect trace_calls 0 'egpu-sim: cuInit = 0' --trace-calls -- "$vecadd"
+trace=$(mktemp)
+expect trace 0 'PASS vecadd' --trace "$trace" -- "$vecadd"
+grep -q 'ld.global' "$trace" || { echo "FAIL trace: no load in $(head -3 "$trace")"; failed=1; }
+rm -f "$trace"
+expect no_file 125 'needs a file' --trace
+expect flag_value 125 'takes no value' --check-shared=1 -- true
 
 LD_LIBRARY_PATH=/nowhere expect keeps_path 0 '/lib/sim:/nowhere' -- sh -c 'echo $LD_LIBRARY_PATH'
 

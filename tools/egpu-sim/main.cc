@@ -27,7 +27,9 @@ Runs CMD on a simulated GPU: CUDA driver and runtime come from the simulator.
   --cc X.Y      compute capability (default 9.0)
   --sms N       multiprocessors per GPU (default 4)
   --seed N      varies the interleaving of warps and blocks (default 0: fixed)
-  --trace       print every driver call and its result on stderr
+  --trace F     write a line per warp instruction to file F (docs/simulator.md, "Trace")
+  --trace-calls print every driver call and its result on stderr
+  --check-shared  a read of shared memory that nothing wrote is a fault
   --help        print this help and exit
   --version     print the version and exit
 
@@ -43,30 +45,44 @@ eGPU's libcudart_static.a> in the environment of its build.
   std::exit(kOwnError);
 }
 
-bool is_number(const char *text, unsigned long long highest) {
+bool is_number(const char *text, unsigned long long lowest, unsigned long long highest) {
   if (!*text || std::strspn(text, "0123456789") != std::strlen(text)) return false;
   errno = 0;
-  return std::strtoull(text, nullptr, 10) <= highest && errno == 0;
+  const unsigned long long number = std::strtoull(text, nullptr, 10);
+  return lowest <= number && number <= highest && errno == 0;
 }
 
 struct Option {
   const char *name, *variable;
-  unsigned long long highest;  // 0: not a number
+  enum Kind { number, capability, text, flag } kind;
+  unsigned long long lowest, highest;  // of a number
   const char *wanted;
 };
 constexpr Option kOptions[] = {
-    {"--devices", "EGPU_SIM_DEVICES", 64, "a number from 0 to 64"},
-    {"--cc", "EGPU_SIM_CC", 0, "a compute capability like 9.0"},
-    {"--sms", "EGPU_SIM_SMS", 1024, "a number from 1 to 1024"},
-    {"--seed", "EGPU_SIM_SEED", ULLONG_MAX, "a number"},
+    {"--devices", "EGPU_SIM_DEVICES", Option::number, 0, 64, "a number from 0 to 64"},
+    {"--cc", "EGPU_SIM_CC", Option::capability, 0, 0, "a compute capability like 9.0"},
+    {"--sms", "EGPU_SIM_SMS", Option::number, 1, 1024, "a number from 1 to 1024"},
+    {"--seed", "EGPU_SIM_SEED", Option::number, 0, ULLONG_MAX, "a number"},
+    {"--trace", "EGPU_SIM_TRACE_FILE", Option::text, 0, 0, "a file"},
+    {"--trace-calls", "EGPU_SIM_TRACE", Option::flag, 0, 0, nullptr},
+    {"--check-shared", "EGPU_SIM_CHECK_SHARED", Option::flag, 0, 0, nullptr},
 };
 
-bool is_valid(const Option &option, const char *value) {
-  if (option.highest)
-    return is_number(value, option.highest) && (option.variable != kOptions[2].variable || *value != '0');
+bool is_capability(const char *value) {
   int major = 0, minor = 0, used = 0;
   return std::sscanf(value, "%2d.%1d%n", &major, &minor, &used) == 2 && !value[used] && major >= 5 &&
          minor >= 0;
+}
+
+bool is_valid(const Option &option, const char *value) {
+  switch (option.kind) {
+    case Option::number:
+      return is_number(value, option.lowest, option.highest);
+    case Option::capability:
+      return is_capability(value);
+    default:
+      return *value != 0;
+  }
 }
 
 // Sets the variables; the index of CMD.
@@ -83,16 +99,17 @@ int read_options(int count, char **arguments) {
       std::puts("egpu-sim " EGPU_VERSION);
       std::exit(0);
     }
-    if (argument == "--trace") {
-      setenv("EGPU_SIM_TRACE", "1", 1);
-      continue;
-    }
     const size_t equals = argument.find('=');
     const std::string name = argument.substr(0, equals);
     const Option *option = nullptr;
     for (const Option &each : kOptions)
       if (name == each.name) option = &each;
     if (!option) fail("unknown option '" + argument + "'");
+    if (option->kind == Option::flag) {
+      if (equals != std::string::npos) fail(name + ": takes no value");
+      setenv(option->variable, "1", 1);
+      continue;
+    }
     if (equals == std::string::npos && i + 1 == count) fail(name + ": needs " + option->wanted);
     const std::string value = equals == std::string::npos ? arguments[++i] : argument.substr(equals + 1);
     if (!is_valid(*option, value.c_str())) fail(name + ": not " + option->wanted + ": '" + value + "'");
