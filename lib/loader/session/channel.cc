@@ -95,7 +95,8 @@ Result<Ok> Channel::send(Kind kind, std::span<const uint8_t> payload, int attach
   ssize_t sent;
   do sent = ::sendmsg(fd_.get(), &message, MSG_NOSIGNAL);
   while (sent < 0 && errno == EINTR);
-  if (sent < 0) return system_error("sending " + kind_name(kind));
+  // A peer that has closed is no error here either: receive() meets the end in its turn.
+  if (sent < 0 && errno != EPIPE && errno != ECONNRESET) return system_error("sending " + kind_name(kind));
   return Ok{};
 }
 
@@ -110,12 +111,11 @@ Result<std::optional<Packet>> Channel::receive() {
   message.msg_control = control;
   message.msg_controllen = sizeof(control);
   ssize_t received;
+  // ECONNRESET, said once: the peer closed before it read all that we sent. What it sent before is
+  // still there, and the end of the stream comes after that.
   do received = ::recvmsg(fd_.get(), &message, MSG_CMSG_CLOEXEC);
-  while (received < 0 && errno == EINTR);
-  if (received < 0) {
-    if (errno == ECONNRESET) return std::optional<Packet>();
-    return system_error("receiving");
-  }
+  while (received < 0 && (errno == EINTR || errno == ECONNRESET));
+  if (received < 0) return system_error("receiving");
   std::vector<Fd> fds = take_descriptors(message);
   if (received == 0) return std::optional<Packet>();  // unix(7): end of stream; we send no empty packets
   if ((message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) return Error{"packet is too long"};

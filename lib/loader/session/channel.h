@@ -39,7 +39,8 @@ class Channel {
 
   int fd() const { return fd_.get(); }
   Fd take_fd() { return std::move(fd_); }
-  /// Sends one packet; `attached` stays the caller's. Never raises SIGPIPE.
+  /// Sends one packet; `attached` stays the caller's. Never raises SIGPIPE; if the peer has closed,
+  /// the packet is lost and receive() tells.
   Result<Ok> send(Kind kind, std::span<const uint8_t> payload, int attached = -1);
   /// The next packet, waiting for it; nullopt once the peer has closed.
   Result<std::optional<Packet>> receive();
