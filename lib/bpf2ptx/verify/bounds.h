@@ -48,6 +48,12 @@ struct Bounds {
       limit_signed(static_cast<S>(umin), static_cast<S>(umax));
     if (static_cast<U>(smin) <= static_cast<U>(smax))
       limit_unsigned(static_cast<U>(smin), static_cast<U>(smax));
+    // A signed interval around 0 is two unsigned ones, at both ends; the unsigned one may meet
+    // only one of them.
+    if (smin < 0 && smax >= 0) {
+      if (umax < static_cast<U>(smin)) limit_signed(0, smax);
+      if (umin > static_cast<U>(smax)) limit_signed(smin, -1);
+    }
   }
 };
 

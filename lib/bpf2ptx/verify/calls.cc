@@ -58,19 +58,18 @@ Transfer::Check Transfer::check_memory_argument(State &state, int index, int siz
   switch (value.kind) {
     case Kind::stack: {
       EGPU_CHECK(check_stack_bounds(value, 0, size));
-      if (!value.range.is_constant())
-        return fail(wanted +
-                    ", and must lie at a fixed offset of the stack; copy it to a variable of its own");
       Stack &stack = state.frames[static_cast<size_t>(value.frame)].stack;
       auto begin = static_cast<int>(value.min_offset());
+      // Wherever in the stack it can be.
+      auto reach = static_cast<int>(value.max_offset()) + size - begin;
       stack.touch(begin);
-      if (auto hole = stack.uninitialized(begin, size))
+      if (auto hole = stack.uninitialized(begin, reach))
         return fail(
             format("{}, but byte {} of it is not initialised; set the whole variable first, padding too "
                    "(= {})",
                    wanted, *hole - begin, "{}"));
-      stack.note_read(begin, size);
-      if (stack.holds_pointer(begin, size))
+      stack.note_read(begin, reach);
+      if (stack.holds_pointer(begin, reach))
         return fail(wanted + ", but holds a pointer; pointers may not leave the program");
       collector_.argument(index, value, size);
       return std::nullopt;

@@ -16,13 +16,41 @@ void learn(State &state, Value &value, const Range &range) {
   });
 }
 
+bool same_number(const Value &a, const Value &b, bool same_register) {
+  return same_register || (a.id != 0 && a.id == b.id);
+}
+
+bool holds_for_equals(CmpOp op) {
+  return op == CmpOp::eq || op == CmpOp::ge || op == CmpOp::le || op == CmpOp::sge || op == CmpOp::sle;
+}
+
+// What is NULL together with `pointer`, a look-up's result, turns out to be a value, or NULL.
+void decide_null(State &state, const Value &pointer, bool is_null) {
+  state.for_each_value([&](Value &v) {
+    if (v.kind != Kind::map_value_or_null || v.id != pointer.id) return;
+    if (is_null)
+      v = Value::constant(0);
+    else
+      v.kind = Kind::map_value, v.id = 0;
+  });
+}
+
 // The state in which the branch has gone one way; nothing: it cannot.
 std::optional<State> refined(const State &state, const JumpIf &op, bool outcome) {
   const auto *rhs_reg = std::get_if<Reg>(&op.rhs);
   Range lhs = state.reg(op.lhs.n).range;
   Range rhs = rhs_reg ? state.reg(rhs_reg->n).range
                       : Range::constant(static_cast<uint64_t>(int64_t{std::get<Imm>(op.rhs).value}));
-  if (!refine(op.op, op.is64, outcome, lhs, rhs)) return std::nullopt;
+  CmpOp compare = op.op;
+  if (rhs_reg && same_number(state.reg(op.lhs.n), state.reg(rhs_reg->n), rhs_reg->n == op.lhs.n)) {
+    if (op.op != CmpOp::set && holds_for_equals(op.op) != outcome) return std::nullopt;
+    if (op.op != CmpOp::set) return state;
+    // "x & x" is x.
+    compare = CmpOp::ne;
+    rhs = Range::constant(0);
+    rhs_reg = nullptr;
+  }
+  if (!refine(compare, op.is64, outcome, lhs, rhs)) return std::nullopt;
   State next = state;
   learn(next, next.reg(op.lhs.n), lhs);
   if (rhs_reg) learn(next, next.reg(rhs_reg->n), rhs);
@@ -88,13 +116,15 @@ Result<Explorer::Walk> Explorer::branch_on_pointer(Path &path, const JumpIf &op,
        rhs_null = rhs.is_constant() && rhs.range.value() == 0;
   if (equality && rhs_null) return branch_on_null(path, op, lhs);
   if (equality && lhs_null) return branch_on_null(path, op, rhs);
-  bool comparable = lhs.is_memory() && lhs.kind == rhs.kind && lhs.map == rhs.map && lhs.frame == rhs.frame;
-  if (comparable) return fork(path, op, path.state, path.state);
-  if (lhs.is_pointer() && rhs.is_pointer())
-    return fail(path, format("{} is compared with {}; only pointers into the same object can be compared",
-                             describe(lhs), describe(rhs)));
-  return fail(path,
-              format("{} is compared with a number other than NULL", describe(lhs.is_pointer() ? lhs : rhs)));
+  State equal = path.state;
+  bool lhs_may_be_null = lhs.kind == Kind::map_value_or_null,
+       rhs_may_be_null = rhs.kind == Kind::map_value_or_null;
+  // What equals a pointer that is not NULL is not NULL.
+  if (lhs.is_pointer() && rhs.is_pointer() && lhs_may_be_null != rhs_may_be_null)
+    decide_null(equal, lhs_may_be_null ? lhs : rhs, false);
+  if (op.op == CmpOp::eq) return fork(path, op, std::move(equal), path.state);
+  if (op.op == CmpOp::ne) return fork(path, op, path.state, std::move(equal));
+  return fork(path, op, path.state, path.state);
 }
 
 Result<Explorer::Walk> Explorer::branch_on_null(Path &path, const JumpIf &op, const Value &pointer) {
@@ -102,13 +132,8 @@ Result<Explorer::Walk> Explorer::branch_on_null(Path &path, const JumpIf &op, co
   std::optional<State> null, valid = path.state;
   if (pointer.kind == Kind::map_value_or_null) {
     null = path.state;
-    auto is_same = [&](const Value &v) { return v.kind == Kind::map_value_or_null && v.id == pointer.id; };
-    null->for_each_value([&](Value &v) {
-      if (is_same(v)) v = Value::constant(0);
-    });
-    valid->for_each_value([&](Value &v) {
-      if (is_same(v)) v.kind = Kind::map_value, v.id = 0;
-    });
+    decide_null(*null, pointer, true);
+    decide_null(*valid, pointer, false);
   }
   if (taken_if_null) return fork(path, op, std::move(null), std::move(valid));
   return fork(path, op, std::move(valid), std::move(null));

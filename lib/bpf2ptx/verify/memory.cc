@@ -191,10 +191,13 @@ Transfer::Check Transfer::run(State &state, const Store &op) {
                       ? format("r{} is {}; only all 8 bytes of a pointer can be kept on the stack", source->n,
                                describe(from))
                       : format("r{} is {}; pointers may not leave the program", source->n, describe(from)));
-    if (from.kind == Kind::stack && address.kind == Kind::stack && from.frame > address.frame)
-      return fail("the address of a variable may not be stored where it outlives the variable's function");
+    if (from.kind == Kind::stack && address.kind == Kind::stack &&
+        address.frame + 1 < static_cast<int>(state.frames.size()))
+      return fail(
+          "the address of a variable may not be stored in a caller's variable: it can outlive what it points "
+          "to");
     if (from.is_scalar() && address.kind == Kind::stack && !from.id && !from.range.is_constant() &&
-        op.bytes == 8)
+        extend(from.range, op.bytes, false) == from.range)
       from.id = fresh_id();
   }
   Value value = operand(state, op.src);
@@ -218,17 +221,19 @@ Transfer::Check Transfer::run(State &state, const Atomic &op) {
   if (op.op == AtomicOp::cmpxchg)
     EGPU_CHECK(scalar_operand(state, 0, "a pointer cannot be compared with memory"));
   const Value address = state.reg(op.base.n);
+  Value old = Value::scalar(extend(Range::unknown(), op.bytes, false));
   if (address.kind == Kind::stack) {
     Stack &stack = state.frames[static_cast<size_t>(address.frame)].stack;
     auto begin = static_cast<int>(address.min_offset() + op.offset),
          last = static_cast<int>(address.max_offset() + op.offset);
-    if (begin == last)
+    if (begin == last) {
+      old.range = stack.load(begin, op.bytes)->range;
       stack.store_unknown(begin, op.bytes);
-    else
+    } else {
       stack.store_somewhere(begin, last + op.bytes);
+    }
   }
   if (!op.fetch) return std::nullopt;
-  Value old = Value::scalar(extend(Range::unknown(), op.bytes, false));
   old.outside = address.kind == Kind::map_value ? pc_ : -1;
   set(state, op.op == AtomicOp::cmpxchg ? Reg{0} : op.src, old);
   return std::nullopt;

@@ -1,4 +1,6 @@
 // Arithmetic: on numbers by ranges, on pointers by offsets.
+#include <utility>
+
 #include "lib/bpf2ptx/insn/format.h"
 #include "lib/bpf2ptx/verify/transfer.h"
 
@@ -58,12 +60,27 @@ Transfer::Check Transfer::run(State &state, const Alu &op) {
   return std::nullopt;
 }
 
+Error Transfer::far_outside(const Value &pointer, int reg) const {
+  std::string object = describe(pointer);
+  if (pointer.kind == Kind::stack) object = format("the stack frame, which is offset -{} to 0", kStackBytes);
+  if (pointer.kind == Kind::map_value)
+    object = format("a value of map '{}', which has {} bytes", map_of(pointer).name,
+                    map_of(pointer).shape.value_size);
+  return fail(format(
+      "r{} is moved to an unbounded offset of {}; check the index before using it, or mask it: & (N - 1)",
+      reg, object));
+}
+
 Result<Value> Transfer::add_to_pointer(const Value &pointer, const Value &number, bool subtract,
                                        int reg) const {
-  if (pointer.kind == Kind::map_value_or_null)
-    return may_be_null(pointer, reg);
+  if (pointer.kind == Kind::map_value_or_null) return may_be_null(pointer, reg);
+  if (pointer.kind == Kind::map && !subtract && number.is_constant() && number.range.value() == 0)
+    return pointer;
   if (!pointer.is_memory())
     return fail(format("r{} is {}; numbers cannot be added to it", reg, describe(pointer)));
+  if (pointer.kind == Kind::stack && subtract)
+    return fail(
+        format("a number is subtracted from r{}, which is {}; add its negative", reg, describe(pointer)));
   Value moved = pointer;
   AluOp op = subtract ? AluOp::sub : AluOp::add;
   if (number.range.is_constant()) {
@@ -77,6 +94,9 @@ Result<Value> Transfer::add_to_pointer(const Value &pointer, const Value &number
   }
   moved.range = eval(op, true, pointer.range, number.range);
   if (moved.range.empty()) moved.range = Range::unknown();
+  // Linux refuses at this place what can go far below the object (check_reg_sane_offset).
+  for (const Range *r : {&std::as_const(number.range), &std::as_const(moved.range)})
+    if (r->full.smin <= -kMaxOffset || r->full.smin >= kMaxOffset) return far_outside(pointer, reg);
   return moved;
 }
 

@@ -69,6 +69,20 @@ void Stack::store_unknown(int begin, int size) {
   mark(begin, size, kData);
 }
 
+namespace {
+
+// Bytes of a number that was spilled whole.
+Value part_of(const Stack::Spill &spill, int begin, int size) {
+  Value part = spill.value;
+  auto shift = static_cast<uint64_t>(8 * (begin - spill.begin));
+  if (shift) part.range = eval(AluOp::rsh, true, part.range, Range::constant(shift));
+  part.range = extend(part.range, size, false);
+  if (!(part.range == spill.value.range)) part.id = 0;
+  return part;
+}
+
+}  // namespace
+
 std::optional<Value> Stack::load(int begin, int size) const {
   uint64_t bytes = 0;
   int known = 0, outside = -1;
@@ -76,6 +90,7 @@ std::optional<Value> Stack::load(int begin, int size) const {
     if (s.begin >= begin + size || begin >= s.begin + s.size) continue;
     if (s.begin == begin && s.size == size) return s.value;
     if (s.value.is_pointer()) return std::nullopt;
+    if (s.begin <= begin && begin + size <= s.begin + s.size) return part_of(s, begin, size);
     outside = std::max(outside, s.value.outside);
     if (!s.value.is_constant()) continue;
     for (int i = 0; i < s.size; ++i) {

@@ -4,7 +4,6 @@
 #include <set>
 
 #include "lib/bpf2ptx/insn/format.h"
-#include "lib/bpf2ptx/verify/liveness.h"
 
 namespace egpu::bpf {
 namespace {
@@ -62,8 +61,6 @@ class Checker {
 
   std::optional<Error> check_insn(int i) {
     const Op &op = op_at(i);
-    RegUse use = reg_use(op);
-    if ((use.writes >> kFramePointer) & 1) return messages_.error(i, "the frame pointer r10 is read-only");
     if (auto *alu = std::get_if<Alu>(&op)) return check_alu(i, *alu);
     if (auto *load = std::get_if<LoadMap>(&op)) return check_map(i, load->map);
     if (auto *load = std::get_if<LoadMapValue>(&op)) {

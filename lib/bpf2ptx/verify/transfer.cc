@@ -15,7 +15,8 @@ State Transfer::initial() const {
 std::optional<Error> Transfer::execute(State &state, int pc) {
   pc_ = pc;
   const Op &op = program_.insns[static_cast<size_t>(pc)].op;
-  RegMask reads = reg_use(op).reads;
+  auto [reads, writes] = reg_use(op);
+  if ((writes >> kFramePointer) & 1) return fail("the frame pointer r10 is read-only");
   bool is_call = std::holds_alternative<CallHelper>(op);
   for (int n = 0; n < kRegCount && !is_call; ++n)
     if ((reads >> n) & 1) EGPU_CHECK(check_readable(state, pc, n));

@@ -56,6 +56,7 @@ class Transfer {
 
   // pointer.cc
   Check run(State &, const Alu &);
+  Error far_outside(const Value &pointer, int reg) const;
   Result<Value> add_to_pointer(const Value &pointer, const Value &number, bool subtract, int reg) const;
 
   // memory.cc
