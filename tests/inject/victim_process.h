@@ -76,11 +76,12 @@ class Victim {
       if (name == kKindNames[i]) return static_cast<Kind>(i);
     return kKinds;
   }
-  // All threads do what they do; poll never makes progress.
+  // All threads do what they do, those that feed them too: a second round takes both. Poll never
+  // makes progress.
   bool is_at_work() const {
     if (__atomic_load_n(&shared_->started, __ATOMIC_SEQ_CST) == 0) return false;
     for (auto &name : kinds_)
-      if (kind_of(name) != kPoll && progress(kind_of(name)) == 0) return false;
+      if (kind_of(name) != kPoll && progress(kind_of(name)) < 2) return false;
     return true;
   }
 

@@ -25,9 +25,7 @@ Error process_error(pid_t pid) {
   return {object + ": " + std::strerror(errno)};
 }
 
-}  // namespace
-
-Result<std::vector<Mapping>> mappings_of(pid_t pid) {
+Result<std::vector<Mapping>> read_mappings(pid_t pid) {
   std::vector<Mapping> mappings;
   std::ifstream in("/proc/" + std::to_string(pid) + "/maps");
   if (!in) return process_error(pid);
@@ -41,10 +39,19 @@ Result<std::vector<Mapping>> mappings_of(pid_t pid) {
     mappings.push_back({begin, end, flags[0] == 'r', flags[1] == 'w', flags[2] == 'x', flags[3] == 's',
                         offset, inode, line.substr(std::min(line.size(), static_cast<size_t>(path_at)))});
   }
-  // Opening succeeds for every process that exists; reading gives nothing once it is a zombie.
-  if (mappings.empty())
-    return Error{"process " + std::to_string(pid) + ": has ended, or is not allowed to be looked into"};
   return mappings;
+}
+
+}  // namespace
+
+Result<std::vector<Mapping>> mappings_of(pid_t pid) {
+  // Opening succeeds for every process that exists; reading gives nothing once it is a zombie, and
+  // for the memory from before an exec: then the next look is at the new program.
+  for (int looks = 0; looks < 3; ++looks) {
+    TRY(auto mappings, read_mappings(pid));
+    if (!mappings.empty()) return mappings;
+  }
+  return Error{"process " + std::to_string(pid) + ": has ended, or is not allowed to be looked into"};
 }
 
 const Mapping *mapping_at(const std::vector<Mapping> &mappings, uint64_t address) {

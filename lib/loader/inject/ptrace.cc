@@ -61,9 +61,8 @@ struct Look {
   std::optional<SafePoints> points;
 };
 
-Result<std::unique_ptr<Look>> look_at(pid_t pid) {
-  TRY(TargetFacts facts, check_attachable(pid));
-  TRY(Memory memory, Memory::open(pid, true));
+Result<std::unique_ptr<Look>> look_into(TargetFacts facts) {
+  TRY(Memory memory, Memory::open(facts.pid, true));
   auto look = std::make_unique<Look>(Look{std::move(memory), std::move(facts), {}, {}});
   TRY(look->points, SafePoints::open(look->memory, look->facts));
   TRY(look->functions, find_functions(look->memory, look->facts));
@@ -94,13 +93,11 @@ struct Stop {
 Result<Stop> stop_at_safe_point(pid_t pid) {
   for (auto begin = Clock::now();; ::usleep(kRoundPauseUs)) {
     auto waited = Clock::now() - begin;
-    auto look = look_at(pid);
+    TRY(TargetFacts facts, check_attachable(pid));
+    auto look = look_into(std::move(facts));
     // ld.so maps libcuda before libc, if the program is linked with both.
-    if (!look && waited > kStartUpLimit) return std::move(look).error();
-    if (!look) {
-      TRY([[maybe_unused]] auto still_there, check_attachable(pid));
-      continue;
-    }
+    if (!look && waited <= kStartUpLimit) continue;
+    if (!look) return std::move(look).error();
     TRY(auto thread, stop_one(**look, waited < kStrictLimit));
     if (thread) return Stop{std::move(*look), std::move(*thread)};
     if (waited > kSafePointLimit)
