@@ -90,6 +90,26 @@ inline std::shared_ptr<Module> load_or_fail(Machine &machine, const std::string 
   return module ? *module : nullptr;
 }
 
+// Runs `text` as the body of a kernel over `threads` threads; %o is the address of the thread's
+// own 32-bit word of out, %t its index.
+inline std::vector<uint32_t> run_body(const std::string &text, uint32_t threads, uint64_t seed = 0,
+                                      const std::string &outside = "") {
+  auto machine = Machine::create(test_config(1, seed));
+  auto module = load_or_fail(
+      *machine,
+      with_header(
+          outside +
+          ".visible .entry k(.param .u64 out) {\n.reg .b64 %o, %q; .reg .b32 %t;\nld.param.u64 %o, [out];\n"
+          "mov.u32 %t, %tid.x;\nmul.wide.u32 %q, %t, 4;\nadd.u64 %o, %o, %q;\n" +
+          text + "\nret;\n}\n"));
+  if (!module) return {};
+  Buffer<uint32_t> out(*machine, threads);
+  Outcome outcome =
+      launch(*machine, module, "k", {1, 1, 1}, {threads, 1, 1}, Parameters().add(out.address()));
+  EXPECT_TRUE(outcome.ok) << outcome.error;
+  return {out.data(), out.data() + threads};
+}
+
 inline std::string nvcc_path() {
   for (const char *path : {"/usr/local/cuda/bin/nvcc", "/usr/bin/nvcc"})
     if (std::ifstream(path).good()) return path;

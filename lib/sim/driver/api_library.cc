@@ -25,15 +25,11 @@ Status made_library(Handle *made, Image image, JitLog &log) {
 }
 
 Status library_of(Handle handle, std::shared_ptr<Library> *library) {
-  if (!driver().initialized) return kNotInitialized;
-  *library = find<Library>(handle);
-  return *library ? kSuccess : kInvalidHandle;
+  return require(handle, kInvalidHandle, library);
 }
 
 Status kernel_of(Handle handle, std::shared_ptr<LibraryKernel> *kernel) {
-  if (!driver().initialized) return kNotInitialized;
-  *kernel = find<LibraryKernel>(handle);
-  return *kernel ? kSuccess : kInvalidHandle;
+  return require(handle, kInvalidHandle, kernel);
 }
 
 // The kernel's function on a device, for questions about it.

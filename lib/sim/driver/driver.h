@@ -83,6 +83,14 @@ struct Driver {
 };
 Driver &driver();
 
+/// The object of a handle, or `missing`; an error too before cuInit.
+template <class T>
+Status require(Handle handle, Status missing, std::shared_ptr<T> *object) {
+  if (!driver().initialized) return kNotInitialized;
+  *object = find<T>(handle);
+  return *object ? kSuccess : missing;
+}
+
 /// Makes the devices that the environment asks for. Idempotent.
 Status initialize_devices();
 

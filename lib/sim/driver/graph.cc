@@ -179,21 +179,13 @@ Status GraphExec::is_enabled(Handle node, bool *is_enabled) const {
 }
 
 Status find_graph(Handle handle, std::shared_ptr<Graph> *graph) {
-  if (!driver().initialized) return kNotInitialized;
-  *graph = find<Graph>(handle);
-  return *graph ? kSuccess : kInvalidValue;
+  return require(handle, kInvalidValue, graph);
 }
 
-Status find_node(Handle handle, std::shared_ptr<Node> *node) {
-  if (!driver().initialized) return kNotInitialized;
-  *node = find<Node>(handle);
-  return *node ? kSuccess : kInvalidValue;
-}
+Status find_node(Handle handle, std::shared_ptr<Node> *node) { return require(handle, kInvalidValue, node); }
 
 Status find_exec(Handle handle, std::shared_ptr<GraphExec> *exec) {
-  if (!driver().initialized) return kNotInitialized;
-  *exec = find<GraphExec>(handle);
-  return *exec ? kSuccess : kInvalidValue;
+  return require(handle, kInvalidValue, exec);
 }
 
 }  // namespace egpu::sim

@@ -67,6 +67,20 @@ void exit_lanes(Exec &x, uint32_t lanes) {
   x.stop = true;
 }
 
+// Where a value of a call lies, for every lane: a register, or local memory at an offset.
+struct Side {
+  uint8_t *registers;  // null: local memory
+  uint32_t local;
+};
+
+static void copy_value(Exec &x, uint32_t lanes, uint32_t bytes, Side from, Side to) {
+  each_lane(lanes, [&](uint32_t l) {
+    uint8_t *local = x.local + uint64_t{l} * x.local_stride;
+    const uint8_t *source = from.registers ? from.registers + l * bytes : local + from.local;
+    std::memcpy(to.registers ? to.registers + l * bytes : local + to.local, source, bytes);
+  });
+}
+
 void call_function(Exec &x, const CallSite &site, const Function &target, uint32_t lanes) {
   Frame *caller = x.frame;
   uint32_t first = static_cast<uint32_t>(std::countr_zero(lanes));
@@ -88,16 +102,11 @@ void call_function(Exec &x, const CallSite &site, const Function &target, uint32
   callee->local_base = caller->local_top;
   callee->local_top = callee->local_base + target.local_bytes;
   for (size_t i = 0; i < site.arguments.size(); ++i) {
-    uint32_t bytes = site.arguments[i].size_bytes, from = site.argument_registers[i],
-             to = target.parameter_registers[i];
-    each_lane(lanes, [&](uint32_t l) {
-      uint8_t *local = x.local + uint64_t{l} * x.local_stride;
-      const uint8_t *source = from == kNone ? local + caller->local_base + site.arguments[i].offset
-                                            : x.at<uint8_t>(from) + l * bytes;
-      uint8_t *target_at = to == kNone ? local + callee->local_base + target.parameters[i].offset
-                                       : callee->registers.get() + to + l * bytes;
-      std::memcpy(target_at, source, bytes);
-    });
+    uint32_t from = site.argument_registers[i], to = target.parameter_registers[i];
+    copy_value(x, lanes, site.arguments[i].size_bytes,
+               {from == kNone ? nullptr : x.at<uint8_t>(from), caller->local_base + site.arguments[i].offset},
+               {to == kNone ? nullptr : callee->registers.get() + to,
+                callee->local_base + target.parameters[i].offset});
   }
   Join *join = new_join(x);
   join->pc = path->pc;
@@ -121,16 +130,11 @@ void return_lanes(Exec &x, uint32_t lanes) {
   const Function &function = *callee->function;
   Frame *caller = call->frame;
   for (size_t i = 0; i < site.results.size(); ++i) {
-    uint32_t bytes = site.results[i].size_bytes, from = function.result_registers[i],
-             to = site.result_registers[i];
-    each_lane(lanes, [&](uint32_t l) {
-      uint8_t *local = x.local + uint64_t{l} * x.local_stride;
-      const uint8_t *source = from == kNone ? local + callee->local_base + function.results[i].offset
-                                            : x.at<uint8_t>(from) + l * bytes;
-      uint8_t *target = to == kNone ? local + caller->local_base + site.results[i].offset
-                                    : caller->registers.get() + to + l * bytes;
-      std::memcpy(target, source, bytes);
-    });
+    uint32_t from = function.result_registers[i], to = site.result_registers[i];
+    copy_value(
+        x, lanes, site.results[i].size_bytes,
+        {from == kNone ? nullptr : x.at<uint8_t>(from), callee->local_base + function.results[i].offset},
+        {to == kNone ? nullptr : caller->registers.get() + to, caller->local_base + site.results[i].offset});
   }
   path->pc = x.pc;
   path->mask &= ~lanes;

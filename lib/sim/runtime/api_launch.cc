@@ -15,11 +15,11 @@ int launch(const void *function, Dim3 grid, Dim3 block, void **arguments, size_t
   RT_TRY(find_kernel(function, &kernel));
   if (shared_bytes > UINT_MAX) return kInvalidValue;
   const auto shared = static_cast<unsigned>(shared_bytes);
-  const int error = is_cooperative ? cuLaunchCooperativeKernel(kernel, grid.x, grid.y, grid.z, block.x,
-                                                               block.y, block.z, shared, stream, arguments)
-                                   : cuLaunchKernel(kernel, grid.x, grid.y, grid.z, block.x, block.y, block.z,
-                                                    shared, stream, arguments, nullptr);
-  return error;
+  if (is_cooperative)
+    return cuLaunchCooperativeKernel(kernel, grid.x, grid.y, grid.z, block.x, block.y, block.z, shared,
+                                     stream, arguments);
+  return cuLaunchKernel(kernel, grid.x, grid.y, grid.z, block.x, block.y, block.z, shared, stream, arguments,
+                        nullptr);
 }
 
 int convert(const LaunchConfig *config, Which which, egpu::sim::CUlaunchConfig *converted) {

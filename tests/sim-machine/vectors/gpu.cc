@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <cstdio>
 
 namespace egpu::vectors {
 namespace {
@@ -135,6 +136,12 @@ Result<std::unique_ptr<Gpu>> Gpu::open() {
   TRY(Ok started, gpu->start());
   (void)started;
   return std::unique_ptr<Gpu>(std::move(gpu));
+}
+
+int print_gpu() {
+  auto gpu = Gpu::open();
+  std::puts(gpu ? (*gpu)->name().c_str() : ("SKIP: " + gpu.error().message).c_str());
+  return gpu ? 0 : 77;
 }
 
 }  // namespace egpu::vectors

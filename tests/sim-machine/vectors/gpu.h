@@ -26,4 +26,7 @@ class Gpu {
                                             const std::vector<uint64_t> &inputs, size_t result_words) = 0;
 };
 
+/// Prints the GPU's name, or why there is none. The exit status: 0, or 77 if there is none.
+int print_gpu();
+
 }  // namespace egpu::vectors

@@ -5,7 +5,6 @@
 //   --compare FILE                  compares with these lines instead; exit status 1 if any differs
 //   --known FILE                    with --compare: numbers of programs that may differ
 //   --dump NUMBER                   prints one program's inputs, rows and their results, thread by thread
-//   --gpu               prints the GPU's name; exit status 77 where there is none
 //   --gpu                           prints the GPU's name; exit status 77 where there is none
 //   --ptx                           prints the module, runs nothing
 #include <algorithm>
@@ -195,17 +194,12 @@ int main(int count, char **arguments) {
   egpu::vectors::Options options;
   if (!egpu::vectors::read_options(count, arguments, &options)) {
     std::fputs(
-        "usage: random_ptx ROWS [--seed S] [--count N] [--part K/N] [--compare FILE [--known FILE] | --dump "
-        "NUMBER | "
-        "--ptx]\n",
+        "usage: random_ptx ROWS [--seed S] [--count N] [--part K/N]\n"
+        "                       [--compare FILE [--known FILE] | --dump NUMBER | --gpu | --ptx]\n",
         stderr);
     return 2;
   }
-  if (options.gpu) {
-    auto gpu = egpu::vectors::Gpu::open();
-    std::puts(gpu ? (*gpu)->name().c_str() : ("SKIP: " + gpu.error().message).c_str());
-    return gpu ? 0 : 77;
-  }
+  if (options.gpu) return egpu::vectors::print_gpu();
   const egpu::Result<egpu::Ok> done = egpu::vectors::run(options);
   if (done) return 0;
   std::fprintf(stderr, "random_ptx: error: %s\n", done.error().message.c_str());

@@ -112,14 +112,11 @@ Result<Ok> run(const Options &options) {
 int main(int count, char **arguments) {
   egpu::vectors::Options options;
   if (!egpu::vectors::read_options(count, arguments, &options)) {
-    std::fputs("usage: vectors ROWS [--compare RESULTS | --ptx] [--only TEXT] [--part K/N]\n", stderr);
+    std::fputs("usage: vectors ROWS [--compare RESULTS | --gpu | --ptx] [--only TEXT] [--part K/N]\n",
+               stderr);
     return 2;
   }
-  if (options.gpu) {
-    auto gpu = egpu::vectors::Gpu::open();
-    std::puts(gpu ? (*gpu)->name().c_str() : ("SKIP: " + gpu.error().message).c_str());
-    return gpu ? 0 : 77;
-  }
+  if (options.gpu) return egpu::vectors::print_gpu();
   const egpu::Result<egpu::Ok> done = egpu::vectors::run(options);
   if (done) return 0;
   std::fprintf(stderr, "vectors: error: %s\n", done.error().message.c_str());
