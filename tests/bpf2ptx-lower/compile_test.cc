@@ -242,6 +242,8 @@ TEST(Compile, constructs_assemble) {
       {"umod", "u64 x, y;", "x = c->launch_ns % c->arg[0];", "rem.u64"},
       {"mul", "u64 x;", "x = c->launch_ns * c->arg[0];", "mul.lo.s64"},
       {"swap", "u64 x;", "x = __builtin_bswap64(c->arg[0]);", "prmt"},
+      {"rotate", "u64 x;", "x = (c->launch_ns << 13 | c->launch_ns >> 51) * c->arg[0];", "add.u64"},
+      {"rotate by a register", "u64 x;", "x = c->launch_ns << (c->arg[0] & 63) | c->launch_ns >> (-c->arg[0] & 63);", "shr.b64"},
       {"or", "u64 x;", "__sync_fetch_and_or(&x, c->arg[0]);", "red.global.or.b64"},
       {"xor", "u32 x;", "__sync_fetch_and_xor(&x, c->lane_id);", "red.global.xor.b32"},
       {"and result", "u32 x, y;", "y = __sync_fetch_and_and(&x, c->lane_id);", "atom.global.and.b32"},

@@ -43,17 +43,16 @@ std::vector<std::string> lines_of(const std::string &text) {
   return lines;
 }
 
-// Statements between the braces of `.visible .func prog()`.
+// Statements between the braces of `.visible .func prog()`. LLVM writes some instructions, a 64-bit rotation
+// for one, as several in a scope of their own; a brace is alone on its line.
 Result<std::vector<std::string>> function_statements(const std::string &ptx) {
-  constexpr std::array kHeader = {".version", ".target", ".address_size", ".visible .func prog", "{", "}"};
+  constexpr std::array kHeader = {".version", ".target", ".address_size", ".visible .func prog"};
   std::vector<std::string> inside;
-  bool open = false;
+  int depth = 0;
   for (std::string &line : lines_of(ptx)) {
-    bool boundary = line == "{" || line == "}";
-    if (line == "{") open = true;
-    if (line == "}") open = false;
-    if (boundary) continue;
-    if (open) {
+    if (line == "{" && depth++ == 0) continue;
+    if (line == "}" && --depth == 0) continue;
+    if (depth > 0) {
       inside.push_back(std::move(line));
     } else if (std::none_of(kHeader.begin(), kHeader.end(),
                             [&](const char *h) { return line.starts_with(h); })) {
