@@ -43,17 +43,6 @@ std::string kernel_with_loads(size_t loads) {
   return text + "\tret;\n}\n";
 }
 
-size_t count(const std::string &text, const std::string &what) {
-  size_t n = 0;
-  for (size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += what.size()) ++n;
-  return n;
-}
-
-void expect_assembles(const std::string &text) {
-  if (toolkit("ptxas").empty()) return;
-  EXPECT_EQ(assemble(text), "");
-}
-
 TEST(Form, a_large_body_stands_once) {
   Probe p = full_probe("thread/ld.global");
   for (int i = 0; i < 90; ++i) p.body += "\tst.global.u32 [egpu_map_0+40], egpu_site;\n";

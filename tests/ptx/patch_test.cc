@@ -21,22 +21,10 @@ std::string kernel(const std::string &body, const std::string &parameters = "") 
                   body + "}\n");
 }
 
-size_t count(const std::string &text, const std::string &part) {
-  size_t n = 0;
-  for (size_t at = 0; (at = text.find(part, at)) != std::string::npos; at += part.size()) ++n;
-  return n;
-}
-
 // Is `first` before `second`, both in the text?
 bool in_order(const std::string &text, const std::string &first, const std::string &second) {
   size_t a = text.find(first);
   return a != std::string::npos && text.find(second, a) != std::string::npos;
-}
-
-void expect_assembles(const std::string &text) {
-  if (!toolkit("ptxas").empty()) {
-    EXPECT_EQ(assemble(text), "");
-  }
 }
 
 struct SiteRow {

@@ -163,6 +163,17 @@ std::string toolkit(const std::string &program) {
   return "";
 }
 
+size_t count(const std::string &text, const std::string &part) {
+  size_t n = 0;
+  for (size_t at = 0; (at = text.find(part, at)) != std::string::npos; at += part.size()) ++n;
+  return n;
+}
+
+void expect_assembles(const std::string &text) {
+  if (toolkit("ptxas").empty()) return;
+  EXPECT_EQ(assemble(text), "");
+}
+
 std::string assemble(const std::string &text, std::string *report) {
   TemporaryFile source(".ptx"), cubin(".cubin");
   std::ofstream(source.path) << text;

@@ -33,6 +33,12 @@ std::string toolkit(const std::string &program);
 /// text of -v.
 std::string assemble(const std::string &text, std::string *report = nullptr);
 
+/// Fails the test if ptxas, where there is one, refuses the text.
+void expect_assembles(const std::string &text);
+
+/// How often `part` stands in the text.
+size_t count(const std::string &text, const std::string &part);
+
 std::string read_file(const std::string &path);
 
 /// An empty file that is removed at the end of the scope.

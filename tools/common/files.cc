@@ -11,8 +11,6 @@
 namespace egpu::cli {
 namespace {
 
-Error system_error(const std::string &object) { return {object + ": " + std::strerror(errno)}; }
-
 bool write_all(int fd, const void *data, size_t size_bytes) {
   const auto *bytes = static_cast<const char *>(data);
   while (size_bytes > 0) {

@@ -30,11 +30,11 @@ constexpr Helper kHelpers[] = {
     {0x6004, {scalar}, Ret::scalar, 63, false, false, grid},
 };
 
-struct Refusal {
+struct NoHelper {
   int32_t id;
   const char *why;
 };
-constexpr Refusal kRefusals[] = {
+constexpr NoHelper kNoHelpers[] = {
     {3, "bpf_map_delete_elem() is not supported yet; write a value that means \"empty\" instead"},
     {177, "bpf_printk() takes at most 3 arguments here; split it into several calls"},
     {130, "ring buffers are not supported yet; use a map"},
@@ -51,8 +51,8 @@ const Helper *find_helper(int32_t id) {
 }
 
 std::string explain_no_helper(int32_t id) {
-  for (const Refusal &refusal : kRefusals)
-    if (refusal.id == id) return refusal.why;
+  for (const NoHelper &no : kNoHelpers)
+    if (no.id == id) return no.why;
   std::string name = helper_name(id);
   if (name.empty()) return format("there is no helper number {}", id);
   return format("{} ({}) has no meaning on a GPU; the helpers that have are in <egpu/gpu.bpf.h>", name, id);

@@ -12,7 +12,7 @@
 namespace egpu::map {
 namespace {
 
-constexpr int kMaxDepth = 32;
+constexpr int kMaxFieldDepth = 32;
 
 // Walks a type and lists its integers; every integer has at least a byte of its own, so their
 // number is bounded by the value's size even if the type is made to explode.
@@ -24,7 +24,7 @@ class FieldLister {
     id = btf_.resolve(id);
     const Btf::Type &type = btf_.type(id);
     // Empty structs cost no bytes, so steps are counted too.
-    if (depth > kMaxDepth || ++steps_ > 4 * uint64_t{value_bytes_} + 1000) return Error{"types are nested too deeply"};
+    if (depth > kMaxFieldDepth || ++steps_ > 4 * uint64_t{value_bytes_} + 1000) return Error{"types are nested too deeply"};
     switch (type.kind) {
       case BTF_KIND_INT:
       case BTF_KIND_ENUM:

@@ -13,8 +13,6 @@
 namespace egpu::session {
 namespace {
 
-Error system_error(const std::string &what) { return {what + ": " + std::strerror(errno)}; }
-
 struct KindName {
   Kind kind;
   const char *name;

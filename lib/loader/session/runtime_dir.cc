@@ -20,8 +20,6 @@
 namespace egpu::session {
 namespace {
 
-Error system_error(const std::string &what) { return {what + ": " + std::strerror(errno)}; }
-
 // Makes `path` if it is not there, then checks it. O_NOFOLLOW and fstat on one descriptor, so
 // that what was checked is what was opened.
 Result<Ok> make_private_dir(const std::string &path) {
