@@ -1,5 +1,6 @@
-// mma, ldmatrix, stmatrix, movmatrix: matrices of small integers, whose products are exact in all formats,
-// laid out by the tables of PTX ISA 9.0, 9.7.14.5, and multiplied on the host.
+// mma, wmma, ldmatrix, stmatrix, movmatrix: matrices of small integers, whose products are exact in all
+// formats, laid out by the tables of PTX ISA 9.0, 9.7.14.5, or loaded by nvcuda::wmma, and multiplied on the
+// host.
 #include "tests/sim-machine/run.h"
 
 namespace egpu::sim {
@@ -47,7 +48,13 @@ const Row kRows[] = {
     {"m16n8k64", "s32", "s4", "s4", "s32", "", 16, 64, 4, -8, 7},
     {"m16n8k32", "f32", "e4m3", "e5m2", "f32", "", 16, 32, 8, -4, 4},
     {"m8n8k4", "f64", "f64", "f64", "f64", "", 8, 4, 64, -1000, 1000},
+    {"m16n8k4", "f64", "f64", "f64", "f64", "", 16, 4, 64, -1000, 1000},
     {"m16n8k8", "f64", "f64", "f64", "f64", "", 16, 8, 64, -1000, 1000},
+    {"m16n8k16", "f64", "f64", "f64", "f64", "", 16, 16, 64, -1000, 1000},
+    {"m16n8k8", "f16", "f16", "f16", "f16", "", 16, 8, 16, -7, 8},
+    {"m16n8k8", "f32", "bf16", "bf16", "f32", "", 16, 8, 16, -7, 8},
+    {"m16n8k32", "s32", "u8", "s8", "s32", "", 16, 32, 8, 0, 100},
+    {"m8n8k32", "s32", "s4", "s4", "s32", "", 8, 32, 4, -8, 7},
 };
 
 // The kernel loads each lane's registers, 8 bytes each, from in + 256 * register + 8 * lane.
@@ -118,6 +125,179 @@ TEST(Matrix, Multiply) {
         uint64_t got = out[32 * (i / static_cast<size_t>(c_per)) + l];
         if (c_per == 2) got = got >> (16 * (i % 2)) & 0xFFFF;
         ASSERT_EQ(got, encode(row.d, sum)) << row.shape << row.a << " row " << r << " column " << n;
+      }
+  }
+}
+
+// Four products, by lanes 4q to 4q + 3 and 16 + 4q to 19 + 4q. Lane t of a quad gives row t of A; B by its
+// layout.
+TEST(Matrix, MultiplyQuads) {
+  struct Form {
+    const char *layouts, *c;
+    bool a_column, b_column;
+  };
+  for (const Form &form : {Form{"row.col", "f32", false, true}, Form{"col.row", "f16", true, false},
+                           Form{"row.row", "f32", false, false}}) {
+    const bool wide = std::string(form.c) == "f32";
+    std::string c_list,
+        body =
+            ".entry k(.param .u64 in, .param .u64 out) {\n.reg .b64 %i, %o, %q; .reg .b32 %t, %r<12>;\n"
+            "ld.param.u64 %i, [in]; ld.param.u64 %o, [out]; mov.u32 %t, %laneid;\n"
+            "mul.wide.u32 %q, %t, 4; add.u64 %i, %i, %q; add.u64 %o, %o, %q;\n";
+    const size_t nc = wide ? 8 : 4;
+    for (size_t r = 0; r < 4 + nc; ++r) {
+      body += "ld.global.b32 %r" + std::to_string(r) + ", [%i+" + std::to_string(128 * r) + "];\n";
+      if (r >= 4) c_list += (r > 4 ? ", %r" : "%r") + std::to_string(r);
+    }
+    body += "mma.sync.aligned.m8n8k4." + std::string(form.layouts) + "." + form.c + ".f16.f16." + form.c +
+            " {" + c_list + "}, {%r0, %r1}, {%r2, %r3}, {" + c_list + "};\n";
+    for (size_t r = 0; r < nc; ++r)
+      body += "st.global.b32 [%o+" + std::to_string(128 * r) + "], %r" + std::to_string(4 + r) + ";\n";
+    auto machine = Machine::create(test_config(1));
+    auto module = load_or_fail(*machine, with_header(body + "ret; }\n"));
+    ASSERT_TRUE(module);
+    Buffer<uint32_t> in(*machine, (4 + nc) * 32), out(*machine, nc * 32);
+    auto value = [](size_t quad, size_t row, size_t column) {
+      return static_cast<int>((quad * 5 + row * 3 + column * 7) % 13) - 6;
+    };
+    auto place = [&](Buffer<uint32_t> &words, size_t first, size_t lane, size_t i, const char *type, int v) {
+      if (std::string(type) == "f32")
+        words[32 * (first + i) + lane] = static_cast<uint32_t>(encode(type, v));
+      else
+        words[32 * (first + i / 2) + lane] |= static_cast<uint32_t>(encode(type, v)) << 16 * (i % 2);
+    };
+    auto row_of = [&](size_t t, size_t i) { return wide ? (t & 1) + (i & 2) + (t & 4) : t; };
+    auto column_of = [&](size_t t, size_t i) { return wide ? (i & 4) + (t & 2) + (i & 1) : i; };
+    for (size_t quad = 0; quad < 4; ++quad)
+      for (size_t t = 0; t < 8; ++t) {
+        const size_t lane = 4 * quad + t % 4 + t / 4 * 16;
+        for (size_t i = 0; i < 4; ++i) {
+          place(in, 0, lane, i, "f16", form.a_column ? value(quad, i + t / 4 * 4, t % 4) : value(quad, t, i));
+          place(in, 2, lane, i, "f16",
+                form.b_column ? value(quad + 1, i, t) : value(quad + 1, t % 4, i + t / 4 * 4));
+        }
+        for (size_t i = 0; i < 8; ++i)
+          place(in, 4, lane, i, form.c, value(quad, column_of(t, i), row_of(t, i)));
+      }
+    Outcome outcome = launch(*machine, module, "k", {1, 1, 1}, {32, 1, 1},
+                             Parameters().add(in.address()).add(out.address()));
+    ASSERT_TRUE(outcome.ok) << outcome.error;
+    for (size_t quad = 0; quad < 4; ++quad)
+      for (size_t t = 0; t < 8; ++t)
+        for (size_t i = 0; i < 8; ++i) {
+          const size_t lane = 4 * quad + t % 4 + t / 4 * 16, row = row_of(t, i), column = column_of(t, i);
+          int sum = value(quad, column, row);
+          for (size_t k = 0; k < 4; ++k) sum += value(quad, row, k) * value(quad + 1, k, column);
+          const uint32_t got = wide ? out[32 * i + lane] : out[32 * (i / 2) + lane] >> 16 * (i % 2) & 0xFFFF;
+          ASSERT_EQ(got, encode(form.c, sum))
+              << form.layouts << " quad " << quad << " row " << row << " column " << column;
+        }
+  }
+}
+
+// Each kernel multiplies two matrices, whose rows or columns lie `pad` elements apart, by way of shared
+// memory.
+constexpr const char *kWmma = R"(
+#include <mma.h>
+#include <cuda_bf16.h>
+using namespace nvcuda;
+template <class F> __device__ void twice_and_back(F &f) { for (int i = 0; i < f.num_elements; ++i) f.x[i] = f.x[i] + f.x[i] - f.x[i]; }
+template <int M, int N, int K, class Type, class Stored, class C, class LA, class LB>
+__device__ void product(const Stored *a, const Stored *b, const C *c, C *d, int lda, int ldb, int ldc, wmma::layout_t layout) {
+  __shared__ __align__(32) Stored copy[2048];
+  int a_size = (std::is_same<LA, wmma::row_major>::value ? M : K) * lda;
+  for (int i = threadIdx.x; i < a_size; i += 32) copy[i] = a[i];
+  __syncwarp();
+  wmma::fragment<wmma::matrix_a, M, N, K, Type, LA> fa;
+  wmma::fragment<wmma::matrix_b, M, N, K, Type, LB> fb;
+  wmma::fragment<wmma::accumulator, M, N, K, C> fc;
+  wmma::load_matrix_sync(fa, copy, lda);
+  wmma::load_matrix_sync(fb, b, ldb);
+  wmma::load_matrix_sync(fc, c, ldc, layout);
+  wmma::mma_sync(fc, fa, fb, fc);
+  twice_and_back(fc);
+  wmma::store_matrix_sync(d, fc, ldc, layout);
+}
+#define K(name, M, N, K, Type, Stored, C, LA, LB, layout) \
+  extern "C" __global__ void name(const Stored *a, const Stored *b, const C *c, C *d, int lda, int ldb, int ldc) { \
+    product<M, N, K, Type, Stored, C, wmma::LA, wmma::LB>(a, b, c, d, lda, ldb, ldc, wmma::layout); }
+K(half_float, 16, 16, 16, __half, __half, float, row_major, col_major, mem_row_major)
+K(half_half, 16, 16, 16, __half, __half, __half, col_major, row_major, mem_col_major)
+K(half_flat, 8, 32, 16, __half, __half, float, row_major, row_major, mem_row_major)
+K(half_tall, 32, 8, 16, __half, __half, __half, col_major, col_major, mem_row_major)
+K(bf16_float, 16, 16, 16, __nv_bfloat16, __nv_bfloat16, float, row_major, row_major, mem_col_major)
+K(bf16_tall, 32, 8, 16, __nv_bfloat16, __nv_bfloat16, float, col_major, row_major, mem_row_major)
+K(tf32_float, 16, 16, 8, wmma::precision::tf32, float, float, row_major, col_major, mem_row_major)
+K(s8_int, 16, 16, 16, signed char, signed char, int, row_major, col_major, mem_row_major)
+K(s8_flat, 8, 32, 16, signed char, signed char, int, col_major, row_major, mem_col_major)
+K(u8_tall, 32, 8, 16, unsigned char, unsigned char, int, row_major, row_major, mem_row_major)
+K(f64_f64, 8, 8, 4, double, double, double, row_major, col_major, mem_row_major)
+)";
+
+struct WmmaRow {
+  const char *kernel, *type, *c;
+  size_t m, n, k;
+  bool a_column, b_column, c_column;
+  size_t type_bytes, c_bytes;
+};
+const WmmaRow kWmmaRows[] = {
+    {"half_float", "f16", "f32", 16, 16, 16, false, true, false, 2, 4},
+    {"half_half", "f16", "f16", 16, 16, 16, true, false, true, 2, 2},
+    {"half_flat", "f16", "f32", 8, 32, 16, false, false, false, 2, 4},
+    {"half_tall", "f16", "f16", 32, 8, 16, true, true, false, 2, 2},
+    {"bf16_float", "bf16", "f32", 16, 16, 16, false, false, true, 2, 4},
+    {"bf16_tall", "bf16", "f32", 32, 8, 16, true, false, false, 2, 4},
+    {"tf32_float", "tf32", "f32", 16, 16, 8, false, true, false, 4, 4},
+    {"s8_int", "s8", "s32", 16, 16, 16, false, true, false, 1, 4},
+    {"s8_flat", "s8", "s32", 8, 32, 16, true, false, true, 1, 4},
+    {"u8_tall", "u8", "s32", 32, 8, 16, false, false, false, 1, 4},
+    {"f64_f64", "f64", "f64", 8, 8, 4, false, true, false, 8, 8},
+};
+
+TEST(Matrix, Wmma) {
+  if (nvcc_path().empty()) GTEST_SKIP() << "no nvcc";
+  const std::string ptx = compile_once(kWmma, "sm_90");
+  auto machine = Machine::create(test_config(1));
+  auto module = load_or_fail(*machine, ptx);
+  ASSERT_TRUE(module);
+  for (const WmmaRow &row : kWmmaRows) {
+    const bool is_unsigned = row.type[0] == 'u';
+    auto value = [&](size_t i, size_t j) {
+      return static_cast<int>((i * 7 + j * 3 + i * j) % 11) - (is_unsigned ? 0 : 5);
+    };
+    struct Matrix {
+      size_t rows, columns, bytes;
+      bool is_column;
+      size_t stride() const { return (is_column ? rows : columns) + 16; }
+      size_t at(size_t i, size_t j) const {
+        return (is_column ? j * stride() + i : i * stride() + j) * bytes;
+      }
+      size_t size() const { return (is_column ? columns : rows) * stride() * bytes; }
+    };
+    const Matrix a{row.m, row.k, row.type_bytes, row.a_column}, b{row.k, row.n, row.type_bytes, row.b_column};
+    const Matrix c{row.m, row.n, row.c_bytes, row.c_column};
+    Buffer<uint8_t> pa(*machine, a.size()), pb(*machine, b.size()), pc(*machine, c.size()),
+        pd(*machine, c.size());
+    auto fill = [&](Buffer<uint8_t> &bytes, const Matrix &matrix, const char *type) {
+      for (size_t i = 0; i < matrix.rows; ++i)
+        for (size_t j = 0; j < matrix.columns; ++j) {
+          const uint64_t bits = encode(type, value(i, j));
+          std::memcpy(bytes.data() + matrix.at(i, j), &bits, matrix.bytes);
+        }
+    };
+    fill(pa, a, row.type), fill(pb, b, row.type), fill(pc, c, row.c);
+    Parameters parameters;
+    for (uint64_t address : {pa.address(), pb.address(), pc.address(), pd.address()}) parameters.add(address);
+    for (size_t stride : {a.stride(), b.stride(), c.stride()}) parameters.add(static_cast<int>(stride));
+    Outcome outcome = launch(*machine, module, row.kernel, {1, 1, 1}, {32, 1, 1}, parameters);
+    ASSERT_TRUE(outcome.ok) << row.kernel << ": " << outcome.error;
+    for (size_t i = 0; i < row.m; ++i)
+      for (size_t j = 0; j < row.n; ++j) {
+        int sum = value(i, j);
+        for (size_t k = 0; k < row.k; ++k) sum += value(i, k) * value(k, j);
+        uint64_t got = 0;
+        std::memcpy(&got, pd.data() + c.at(i, j), row.c_bytes);
+        ASSERT_EQ(got, encode(row.c, sum)) << row.kernel << " row " << i << " column " << j;
       }
   }
 }

@@ -46,14 +46,17 @@ inline bool all_inside(const uint64_t *at, uint32_t mask, uint64_t begin, uint64
   return bad == 0;
 }
 
-/// Host addresses of `bytes` bytes for the lanes of `mask`; false: a fault was raised.
+inline void note_addresses(Exec &x, const uint64_t *at) {
+  if (!x.traced) return;
+  std::memcpy(x.trace_addresses, at, sizeof x.trace_addresses);
+  x.trace_has_addresses = true;
+}
+
+/// Makes the addresses in `hosts` of `bytes` bytes, of the lanes of `mask`, host addresses; false: a fault
+/// was raised.
 template <Space kSpace>
-inline bool locate(Exec &x, const Reference &r, uint32_t mask, uint32_t bytes, uint32_t align, Hosts &hosts) {
-  lane_addresses(x, r, hosts.at);
-  if (x.traced) {
-    std::memcpy(x.trace_addresses, hosts.at, sizeof hosts.at);
-    x.trace_has_addresses = true;
-  }
+inline bool locate_addresses(Exec &x, Access access, uint32_t mask, uint32_t bytes, uint32_t align,
+                             Hosts &hosts) {
   if constexpr (kSpace == Space::shared) {
     if (all_inside(hosts.at, mask, 0, x.unchecked_shared_bytes, bytes, align)) {
       uint64_t base = reinterpret_cast<uint64_t>(x.shared);
@@ -78,25 +81,40 @@ inline bool locate(Exec &x, const Reference &r, uint32_t mask, uint32_t bytes, u
   }
   for (uint32_t m = mask; m; m &= m - 1) {
     uint32_t l = static_cast<uint32_t>(std::countr_zero(m));
-    uint8_t *host = resolve(x, kSpace, hosts.at[l], bytes, align, l, r.access);
+    uint8_t *host = resolve(x, kSpace, hosts.at[l], bytes, align, l, access);
     if (!host) return false;
     hosts.at[l] = reinterpret_cast<uint64_t>(host);
   }
   return true;
 }
 
-inline bool locate_in(Exec &x, Space space, const Reference &r, uint32_t mask, uint32_t bytes, uint32_t align,
-                      Hosts &hosts) {
+/// Of the operand's addresses.
+template <Space kSpace>
+inline bool locate(Exec &x, const Reference &r, uint32_t mask, uint32_t bytes, uint32_t align, Hosts &hosts) {
+  lane_addresses(x, r, hosts.at);
+  note_addresses(x, hosts.at);
+  return locate_addresses<kSpace>(x, r.access, mask, bytes, align, hosts);
+}
+
+inline bool locate_addresses_in(Exec &x, Space space, Access access, uint32_t mask, uint32_t bytes,
+                                uint32_t align, Hosts &hosts) {
   switch (space) {
     case Space::shared:
-      return locate<Space::shared>(x, r, mask, bytes, align, hosts);
+      return locate_addresses<Space::shared>(x, access, mask, bytes, align, hosts);
     case Space::local:
-      return locate<Space::local>(x, r, mask, bytes, align, hosts);
+      return locate_addresses<Space::local>(x, access, mask, bytes, align, hosts);
     case Space::generic:
-      return locate<Space::generic>(x, r, mask, bytes, align, hosts);
+      return locate_addresses<Space::generic>(x, access, mask, bytes, align, hosts);
     default:
-      return locate<Space::global>(x, r, mask, bytes, align, hosts);
+      return locate_addresses<Space::global>(x, access, mask, bytes, align, hosts);
   }
+}
+
+inline bool locate_in(Exec &x, Space space, const Reference &r, uint32_t mask, uint32_t bytes, uint32_t align,
+                      Hosts &hosts) {
+  lane_addresses(x, r, hosts.at);
+  note_addresses(x, hosts.at);
+  return locate_addresses_in(x, space, r.access, mask, bytes, align, hosts);
 }
 
 }  // namespace egpu::sim

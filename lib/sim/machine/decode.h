@@ -123,6 +123,11 @@ class Decoder {
   void mbarrier();  // decode_mbarrier.cc
   void mma();       // decode_matrix.cc
   void ldmatrix();
+  void wmma();
+  void wmma_move();
+  void fragment(size_t index, bool is_source, Element element, uint32_t count, bool copies,
+                std::vector<uint32_t> &refs);
+  Op &emit_matrix(std::string_view key, std::unique_ptr<MatrixSite> site);
   void meet();
   void together();  // decode_control.cc
   void barrier();

@@ -296,6 +296,7 @@ Decoder::Family Decoder::family(std::string_view opcode) {
       {"mapa", &D::mapa},
       {"getctarank", &D::mapa},
       {"mma", &D::mma},
+      {"wmma", &D::wmma},
       {"ldmatrix", &D::ldmatrix},
       {"stmatrix", &D::ldmatrix},
       {"movmatrix", &D::ldmatrix},

@@ -108,6 +108,7 @@ Rows together_rows();
 Rows control_rows();
 Rows move_rows();
 Rows matrix_rows();
+Rows wmma_rows();
 Rows mbarrier_rows();
 Rows cluster_rows();
 

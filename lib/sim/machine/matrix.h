@@ -1,5 +1,5 @@
-// Operands of mma, ldmatrix, stmatrix and movmatrix: shapes, element types, registers.
-// Source: PTX ISA 9.0, 9.7.14.5.
+// Operands of mma, wmma, ldmatrix, stmatrix and movmatrix: shapes, element types, registers.
+// Source: PTX ISA 9.0, 9.7.14.4, 9.7.14.5.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -18,11 +18,21 @@ struct ElementRow {
 const ElementRow &find_element(std::string_view name);
 const ElementRow &element_row(Element element);
 
+struct Shape {
+  std::string_view name;
+  uint32_t m, n, k;
+};
+/// Which matrix wmma.load and wmma.store move.
+enum class Part : uint8_t { a, b, accumulator };
+
 struct MatrixSite {
   uint32_t m = 0, n = 0, k = 0;
   Element a = Element::none, b = Element::none, c = Element::none, d = Element::none;
   bool saturates = false;  // integers: to s32's range
   bool transposes = false;
+  bool a_is_column = false, b_is_column = true;  // m8n8k4 of f16 has both layouts
+  Part part = Part::accumulator;                 // wmma.load, wmma.store: of elements d
+  bool column_major = false;                     // in memory
   std::vector<uint32_t> d_refs, a_refs, b_refs, c_refs;
 };
 

@@ -1,4 +1,4 @@
-// mma.sync, ldmatrix, stmatrix, movmatrix.
+// mma.sync, wmma.mma, ldmatrix, stmatrix, movmatrix.
 //
 // Products are exact. A floating sum is formed in double, from c on in the order of k, and rounded
 // once to d's type (nearest even); f64 is a chain of fused multiply-adds in the order of k. A
@@ -9,14 +9,10 @@
 #include <cstdio>
 
 #include "lib/sim/machine/access.h"
+#include "lib/sim/machine/fragment.h"
 #include "lib/sim/machine/halves.h"
 
 namespace egpu::sim {
-namespace {
-
-const MatrixSite &site_of(const Op &op) {
-  return *reinterpret_cast<const MatrixSite *>(static_cast<intptr_t>(op.imm));
-}
 
 bool all_here(Exec &x, uint32_t mask) {
   if (mask == kAll) return true;
@@ -27,26 +23,10 @@ bool all_here(Exec &x, uint32_t mask) {
   return false;
 }
 
-// Elements of a fragment: lane l = 4 * group + member holds, in register r, the next few in a row.
-// visit(row, column, bits) with columns along k (A) or n (C).
-template <class Visit>
-void each_element(Exec &x, const std::vector<uint32_t> &refs, uint32_t bits, uint32_t rows, Visit &&visit) {
-  uint32_t width = bits == 64 ? 64 : 32, per = width / bits;
-  for (uint32_t r = 0; r < refs.size(); ++r)
-    for (uint32_t l = 0; l < kLanes; ++l) {
-      uint64_t word = width == 64 ? x.at<uint64_t>(refs[r])[l] : x.at<uint32_t>(refs[r])[l];
-      uint32_t half = rows == 16 ? r & 1 : 0, block = rows == 16 ? r >> 1 : r;
-      for (uint32_t j = 0; j < per; ++j)
-        visit(l / 4 + 8 * half, block * 4 * per + l % 4 * per + j,
-              bits == 64 ? word : word >> (j * bits) & ((uint64_t{1} << bits) - 1));
-    }
-}
+namespace {
 
-// Of C and D: pairs of columns, whatever the registers' width.
-template <class Visit>
-void each_accumulator(uint32_t m, Visit &&visit) {
-  for (uint32_t i = 0; i < m / 4; ++i)
-    for (uint32_t l = 0; l < kLanes; ++l) visit(i, l, l / 4 + 8 * (i >> 1), l % 4 * 2 + (i & 1));
+const MatrixSite &site_of(const Op &op) {
+  return *reinterpret_cast<const MatrixSite *>(static_cast<intptr_t>(op.imm));
 }
 
 double real_of(uint64_t bits, Element element) {
@@ -82,53 +62,50 @@ int64_t integer_of(uint64_t bits, Element element) {
   }
 }
 
-// The accumulator's element i in lane l, of registers that hold `bits` bits each element.
-uint64_t accumulator(Exec &x, const std::vector<uint32_t> &refs, uint32_t bits, uint32_t i, uint32_t l) {
-  if (bits == 64) return x.at<uint64_t>(refs[i])[l];
-  if (bits == 32) return x.at<uint32_t>(refs[i])[l];
-  return x.at<uint32_t>(refs[i / 2])[l] >> (16 * (i & 1)) & 0xFFFF;
-}
-void set_accumulator(Exec &x, const std::vector<uint32_t> &refs, uint32_t bits, uint32_t i, uint32_t l,
-                     uint64_t value) {
-  if (bits == 64) {
-    x.at<uint64_t>(refs[i])[l] = value;
-  } else if (bits == 32) {
-    x.at<uint32_t>(refs[i])[l] = static_cast<uint32_t>(value);
-  } else {
-    uint32_t &word = x.at<uint32_t>(refs[i / 2])[l], shift = 16 * (i & 1);
-    word = (word & ~(0xFFFFu << shift)) | static_cast<uint32_t>(value) << shift;
-  }
-}
-
 uint64_t rounded(double value, Element element) {
   if (element == Element::f64) return std::bit_cast<uint64_t>(value);
   if (element == Element::f16) return narrow_float(value, kF16, 0, false);
   return std::bit_cast<uint32_t>(canonical(static_cast<float>(value)));
 }
 
+template <class T>
+T dot(const T *p, const T *q, uint32_t count, T sum, [[maybe_unused]] Element type) {
+  for (uint32_t k = 0; k < count; ++k) {
+    if constexpr (std::is_same_v<T, double>)
+      sum = type == Element::f64 ? std::fma(p[k], q[k], sum) : sum + p[k] * q[k];
+    else
+      sum += p[k] * q[k];
+  }
+  return sum;
+}
+
+constexpr uint32_t kMostAccumulators = 8;  // of a lane
+
 template <class T, class Value, class Result>
 void multiply(Exec &x, const MatrixSite &site, Value &&value, Result &&result) {
-  std::vector<T> a(site.m * site.k), b(site.k * site.n), c(site.m * site.n);
-  each_element(x, site.a_refs, element_row(site.a).bits, site.m,
-               [&](uint32_t row, uint32_t k, uint64_t bits) { a[row * site.k + k] = value(bits, site.a); });
-  each_element(
-      x, site.b_refs, element_row(site.b).bits, site.n,
-      [&](uint32_t column, uint32_t k, uint64_t bits) { b[column * site.k + k] = value(bits, site.b); });
+  std::vector<T> a(site.m * site.k), b(site.k * site.n);
+  auto read_factor = [&](const std::vector<uint32_t> &refs, Element element, uint32_t side, bool is_a,
+                         T *out) {
+    uint32_t bits = element_row(element).bits;
+    for (uint32_t i = 0; i < side * site.k / kLanes; ++i)
+      for (uint32_t l = 0; l < kLanes; ++l) {
+        FactorCell at = factor_cell(side, site.k, bits, is_a, i, l);
+        out[at.side * site.k + at.k] = value(element_at(x, refs, bits, i, l), element);
+      }
+  };
+  read_factor(site.a_refs, site.a, site.m, true, a.data());
+  read_factor(site.b_refs, site.b, site.n, false, b.data());
   uint32_t c_bits = element_row(site.c).bits, d_bits = element_row(site.d).bits;
-  each_accumulator(site.m, [&](uint32_t i, uint32_t l, uint32_t row, uint32_t column) {
-    c[row * site.n + column] = value(accumulator(x, site.c_refs, c_bits, i, l), site.c);
-  });
-  each_accumulator(site.m, [&](uint32_t i, uint32_t l, uint32_t row, uint32_t column) {
-    T sum = c[row * site.n + column];
-    const T *p = a.data() + row * site.k, *q = b.data() + column * site.k;
-    for (uint32_t k = 0; k < site.k; ++k) {
-      if constexpr (std::is_same_v<T, double>)
-        sum = site.d == Element::f64 ? std::fma(p[k], q[k], sum) : sum + p[k] * q[k];
-      else
-        sum += p[k] * q[k];
+  for (uint32_t l = 0; l < kLanes; ++l) {
+    uint32_t count = site.m * site.n / kLanes;
+    T sums[kMostAccumulators];  // of the lane; d may be where c is
+    for (uint32_t i = 0; i < count; ++i) {
+      Cell at = accumulator_cell(site.m, site.n, i, l);
+      const T *p = a.data() + at.row * site.k, *q = b.data() + at.column * site.k;
+      sums[i] = dot(p, q, site.k, value(element_at(x, site.c_refs, c_bits, i, l), site.c), site.d);
     }
-    set_accumulator(x, site.d_refs, d_bits, i, l, result(sum));
-  });
+    for (uint32_t i = 0; i < count; ++i) set_element(x, site.d_refs, d_bits, i, l, result(sums[i]));
+  }
 }
 
 void mma(Exec &x, const Op &op, uint32_t mask) {
@@ -140,6 +117,47 @@ void mma(Exec &x, const Op &op, uint32_t mask) {
     if (site.saturates) sum = std::clamp<int64_t>(sum, INT32_MIN, INT32_MAX);
     return static_cast<uint64_t>(sum) & 0xFFFFFFFF;
   });
+}
+
+// Accumulators of m8n8k4, of a quad's t-th lane: of 16 bits row by row, of 32 bits in squares of 2 x 2.
+Cell quad_cell(uint32_t bits, uint32_t t, uint32_t i) {
+  if (bits == 16) return {t, i};
+  return {(t & 1) + (i & 2) + (t & 4), (i & 4) + (t & 2) + (i & 1)};
+}
+
+// A (rows) or B (columns) of m8n8k4: a lane has a row's four elements along k, or four rows' elements of one
+// k.
+void read_quad(Exec &x, const std::vector<uint32_t> &refs, bool along_k, const uint32_t *lanes,
+               double (*out)[4]) {
+  for (uint32_t t = 0; t < 8; ++t)
+    for (uint32_t i = 0; i < 4; ++i)
+      (along_k ? out[t][i] : out[i + (t & 4)][t & 3]) =
+          real_of(element_at(x, refs, 16, i, lanes[t]), Element::f16);
+}
+
+// Four products of 8 x 4 by 4 x 8 halves: the q-th of lanes 4q to 4q + 3 and 16 + 4q to 19 + 4q.
+void mma_quads(Exec &x, const Op &op, uint32_t mask) {
+  if (!all_here(x, mask)) return;
+  const MatrixSite &site = site_of(op);
+  const uint32_t d_bits = element_row(site.d).bits, c_bits = element_row(site.c).bits;
+  for (uint32_t quad = 0; quad < 4; ++quad) {
+    double a[8][4], b[8][4], c[8][8];
+    uint32_t lanes[8];
+    for (uint32_t t = 0; t < 8; ++t) lanes[t] = 4 * quad + (t & 3) + (t & 4) * 4;
+    read_quad(x, site.a_refs, !site.a_is_column, lanes, a);
+    read_quad(x, site.b_refs, site.b_is_column, lanes, b);
+    for (uint32_t t = 0; t < 8; ++t)
+      for (uint32_t i = 0; i < 8; ++i) {
+        const Cell at = quad_cell(c_bits, t, i);
+        c[at.row][at.column] = real_of(element_at(x, site.c_refs, c_bits, i, lanes[t]), site.c);
+      }
+    for (uint32_t t = 0; t < 8; ++t)
+      for (uint32_t i = 0; i < 8; ++i) {
+        const Cell at = quad_cell(d_bits, t, i);
+        const double sum = dot(a[at.row], b[at.column], 4, c[at.row][at.column], site.d);
+        set_element(x, site.d_refs, d_bits, i, lanes[t], rounded(sum, site.d));
+      }
+  }
 }
 
 // Rows of 8 halves; lane l has elements 2 * (l % 4) and the next of row l / 4, or of that column.
@@ -180,6 +198,7 @@ void movmatrix(Exec &x, const Op &op, uint32_t mask) {
 
 constexpr Row kRows[] = {
     {"mma", mma},
+    {"mma.quads", mma_quads},
     {"ldmatrix", move_rows_of<true>},
     {"stmatrix", move_rows_of<false>},
     {"movmatrix", movmatrix},
