@@ -42,6 +42,37 @@ TEST(Warp, MatchReduxElect) {
 }
 
 // Lanes that part must come to one shfl.sync together, wherever their instructions stand.
+// Lanes 0 and 1 have the two values, the others the first.
+TEST(Warp, ReduxOfReals) {
+  constexpr uint32_t kNan = 0x7FFFFFFF, kMinusZero = 0x80000000, kOne = 0x3F800000, kMinusTwo = 0xC0000000;
+  struct Row {
+    const char *form;
+    uint32_t first, second, expected;
+  };
+  const Row rows[] = {
+      {"min", kOne, kMinusTwo, kMinusTwo},
+      {"max", kOne, kMinusTwo, kOne},
+      {"min.abs", kOne, kMinusTwo, kOne},
+      {"max.abs", kOne, kMinusTwo, 0x40000000},
+      {"min", 0, kMinusZero, kMinusZero},
+      {"min", kMinusZero, 0, kMinusZero},
+      {"max", kMinusZero, 0, 0},
+      {"max", 0x7FC12345, kMinusTwo, kMinusTwo},
+      {"max.NaN", kOne, 0xFFC00001, kNan},
+      {"min.abs.NaN", kMinusTwo, kOne, kOne},
+      {"max", 0x7FC12345, 0xFFC00001, kNan},
+  };
+  for (const Row &row : rows) {
+    const std::vector<uint32_t> got =
+        run_body(".reg .b32 %r; .reg .pred %p; setp.eq.u32 %p, %t, 1; selp.b32 %r, " +
+                     std::to_string(row.second) + ", " + std::to_string(row.first) + ", %p; redux.sync." +
+                     row.form + ".f32 %r, %r, -1; st.global.u32 [%o], %r;",
+                 32);
+    EXPECT_EQ(got, std::vector<uint32_t>(32, row.expected))
+        << row.form << " " << row.first << " " << row.second;
+  }
+}
+
 TEST(Warp, SyncAcrossDivergedPaths) {
   auto out = run_body(
       ".reg .b32 %r, %s; .reg .pred p;\n"

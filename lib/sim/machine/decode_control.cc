@@ -145,8 +145,7 @@ void Decoder::together() {
   size_t count = operand_count();
   uint32_t a = kNone, b = kNone, c = kNone, d = kNone, e = kNone, members = kNone;
   bool negated = false;
-  Operand all;
-  all.value = 0xFFFFFFFF;
+  int modifiers = 0;
   auto member_mask = [&](size_t i) { return sync && i < count ? source(i, Type::u32) : kNone; };
   if (name == "activemask") {
     d = destination(0, Type::u32);
@@ -187,7 +186,7 @@ void Decoder::together() {
     for (std::string_view word : {"add", "min", "max", "and", "or", "xor"})
       if (has(word)) key += "." + std::string(word);
     if (has("min") || has("max")) key += "." + std::string(type_row(type).name);
-    if (is_float(type) && (has("abs") || has("NaN"))) return not_simulated();
+    if (is_float(type)) modifiers = mode_bits() | (has("abs") ? kAbs : 0);
     a = source(1, type);
     members = member_mask(2);
     d = destination(0, type);
@@ -199,6 +198,7 @@ void Decoder::together() {
   op.c = c;
   op.e = e;
   op.y = members;
+  op.mode = static_cast<uint8_t>(modifiers);
   if (negated) op.flags |= kSourceNegated;
   isolating_.push_back(static_cast<uint32_t>(out_.ops.size() - 1));
 }

@@ -47,7 +47,8 @@ enum ModeBit : uint8_t {
   kRoundMask = 12,
   kRelu = 16,
   kNan = 32,
-  kXorSign = 64
+  kXorSign = 64,
+  kAbs = 128
 };
 
 struct Op {

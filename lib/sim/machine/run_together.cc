@@ -1,5 +1,8 @@
 // What the lanes of a warp do together: shfl, vote, match, redux, elect, bar.warp.sync.
 // publish() puts a lane's value into the warp's exchange, finish() reads those of the group.
+#include <cmath>
+
+#include "lib/sim/machine/halves.h"
 #include "lib/sim/machine/lanes.h"
 
 namespace egpu::sim {
@@ -122,13 +125,13 @@ struct Xor {
 struct Min {
   template <class T>
   T operator()(T a, T b) const {
-    return a != a ? b : b < a ? b : a;
+    return b < a ? b : a;
   }
 };
 struct Max {
   template <class T>
   T operator()(T a, T b) const {
-    return a != a ? b : a < b ? b : a;
+    return a < b ? b : a;
   }
 };
 
@@ -138,6 +141,28 @@ void reduce(Exec &x, const Op &op, uint32_t mask, uint32_t all) {
   T result = value(static_cast<uint32_t>(std::countr_zero(all)));
   each_lane(all & (all - 1), [&](uint32_t l) { result = F{}(result, value(l)); });
   store_lanes<T>(x, op.d, mask, [&](int) { return result; });
+}
+
+// PTX ISA 9.0, 9.7.13.9 "redux.sync": +0 is greater than -0; NaNs count only with .NaN, or where there is
+// nothing else.
+template <bool kMax>
+void reduce_real(Exec &x, const Op &op, uint32_t mask, uint32_t all) {
+  float result = std::bit_cast<float>(kNanF32);
+  bool any_number = false, any_nan = false;
+  each_lane(all, [&](uint32_t l) {
+    float v = std::bit_cast<float>(static_cast<uint32_t>(x.warp->exchange[l]));
+    if (op.mode & kAbs) v = std::fabs(v);
+    if (v != v) {
+      any_nan = true;
+      return;
+    }
+    const bool less = v < result || (v == result && std::signbit(v) && !std::signbit(result));
+    const bool greater = v > result || (v == result && !std::signbit(v) && std::signbit(result));
+    if (!any_number || (kMax ? greater : less)) result = v;
+    any_number = true;
+  });
+  if (any_nan && (op.mode & kNan)) result = std::bit_cast<float>(kNanF32);
+  store_lanes<float>(x, op.d, mask, [&](int) { return result; });
 }
 
 void elect(Exec &x, const Op &op, uint32_t mask, uint32_t all) {
@@ -177,8 +202,8 @@ constexpr Row kRows[] = {
     {"redux.min.s32", run<publish<uint32_t>, reduce<Min, int32_t>>},
     {"redux.max.u32", run<publish<uint32_t>, reduce<Max, uint32_t>>},
     {"redux.max.s32", run<publish<uint32_t>, reduce<Max, int32_t>>},
-    {"redux.min.f32", run<publish<uint32_t>, reduce<Min, float>>},
-    {"redux.max.f32", run<publish<uint32_t>, reduce<Max, float>>},
+    {"redux.min.f32", run<publish<uint32_t>, reduce_real<false>>},
+    {"redux.max.f32", run<publish<uint32_t>, reduce_real<true>>},
     {"elect", run<publish_nothing, elect>},
     {"warp.sync", run<publish_nothing, finish_nothing>},
     {"activemask", active_mask},
