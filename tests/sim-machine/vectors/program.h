@@ -3,7 +3,8 @@
 // A program is a kernel for one warp, determined by seed, number and table. It loads its inputs,
 // executes rows (some under predicates) and stores every result, so that two GPUs' results differ
 // first at the row that one of them computes differently. Approximations are left out, and NaNs get
-// one bit pattern after each row, since the ISA leaves some of their bits open.
+// one bit pattern after each row, since the ISA leaves some of their bits open. Between rows a value is hidden from the
+// compiler, so that what is compared are instructions.
 #pragma once
 #include <string>
 #include <vector>
