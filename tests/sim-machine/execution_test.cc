@@ -41,7 +41,6 @@ TEST(Warp, MatchReduxElect) {
   for (uint32_t l = 0; l < 32; ++l) EXPECT_EQ(out[l], 4 * (l & ~3u) + 6 + (l == 0 ? 1000 : 0)) << l;
 }
 
-// Lanes that part must come to one shfl.sync together, wherever their instructions stand.
 // Lanes 0 and 1 have the two values, the others the first.
 TEST(Warp, ReduxOfReals) {
   constexpr uint32_t kNan = 0x7FFFFFFF, kMinusZero = 0x80000000, kOne = 0x3F800000, kMinusTwo = 0xC0000000;
@@ -73,6 +72,7 @@ TEST(Warp, ReduxOfReals) {
   }
 }
 
+// Lanes that part must come to one shfl.sync together, wherever their instructions stand.
 TEST(Warp, SyncAcrossDivergedPaths) {
   auto out = run_body(
       ".reg .b32 %r, %s; .reg .pred p;\n"

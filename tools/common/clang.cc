@@ -78,14 +78,14 @@ Result<int> run(const Command &command) {
     return Error{command.words[0] + ": " + std::strerror(code)};
   int status = 0;
   while (waitpid(pid, &status, 0) < 0)
-    if (errno != EINTR) return Error{command.words[0] + ": " + std::strerror(errno)};
+    if (errno != EINTR) return system_error(command.words[0]);
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 // The whole contents of an open memfd.
 Result<std::vector<uint8_t>> contents(int fd) {
   struct stat info;
-  if (fstat(fd, &info) != 0) return Error{std::string("clang's output: ") + std::strerror(errno)};
+  if (fstat(fd, &info) != 0) return system_error("clang's output");
   std::vector<uint8_t> bytes(static_cast<size_t>(info.st_size));
   size_t at = 0;
   while (at < bytes.size()) {
@@ -99,12 +99,12 @@ Result<std::vector<uint8_t>> contents(int fd) {
 }  // namespace
 
 Result<std::vector<uint8_t>> compile_probe(const std::string &path, const ProbeCompileOptions &options) {
-  if (access(path.c_str(), R_OK) != 0) return Error{path + ": " + std::strerror(errno)};
+  if (access(path.c_str(), R_OK) != 0) return system_error(path);
   TRY(std::string clang, find_clang());
   // clang writes to a temporary file and renames it unless the output is a device-like file,
   // so the object comes through a directory of our own.
   char directory[] = "/tmp/egpu-cc-XXXXXX";
-  if (!mkdtemp(directory)) return Error{std::string("/tmp: ") + std::strerror(errno)};
+  if (!mkdtemp(directory)) return system_error("/tmp");
   std::string object = std::string(directory) + "/probe.bpf.o";
 
   Command command{{clang, "-target", "bpf", "-mcpu=v3", "-O" + std::to_string(options.opt_level), "-g",

@@ -21,7 +21,7 @@ Result<Output> Output::open(const std::string &path, bool json, bool color) {
     return output;
   }
   FILE *file = std::fopen(path.c_str(), "we");
-  if (!file) return Error{path + ": " + std::strerror(errno)};
+  if (!file) return system_error(path);
   output.name_ = path;
   output.file_ = std::shared_ptr<FILE>(file, std::fclose);
   return output;
@@ -29,7 +29,7 @@ Result<Output> Output::open(const std::string &path, bool json, bool color) {
 
 Result<Ok> Output::flush() {
   if (std::fflush(file_.get()) == 0 && !std::ferror(file_.get())) return Ok{};
-  return Error{name_ + ": " + std::strerror(errno)};
+  return system_error(name_);
 }
 
 Result<Ok> Output::print_line(const map::Snapshot &snapshot, const map::PrintkLine &line) {

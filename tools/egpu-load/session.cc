@@ -46,7 +46,7 @@ Result<Ok> Session::open_signals() {
   for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGCHLD}) sigaddset(&set, signal);
   sigprocmask(SIG_BLOCK, &set, &command_mask_);
   signals_.reset(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
-  if (!signals_) return Error{std::string("signalfd: ") + std::strerror(errno)};
+  if (!signals_) return system_error("signalfd");
   return Ok{};
 }
 
@@ -133,7 +133,7 @@ Result<Ok> Session::poll_once() {
     fds.push_back({target->control_fd().value_or(-1), POLLIN, 0});
   }
   if (poll(fds.data(), fds.size(), timeout_ms_) < 0 && errno != EINTR)
-    return Error{std::string("poll: ") + std::strerror(errno)};
+    return system_error("poll");
   serve_ready(fds);
   return Ok{};
 }

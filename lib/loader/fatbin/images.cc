@@ -181,7 +181,7 @@ Result<std::vector<Container>> images_in(std::span<const uint8_t> bytes, const s
 
 Result<std::vector<Container>> images_in_file(const std::string &path) {
   int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return Error{path + ": " + std::strerror(errno)};
+  if (fd < 0) return system_error(path);
   std::vector<uint8_t> bytes;
   struct stat st;
   bool good = ::fstat(fd, &st) == 0 && S_ISREG(st.st_mode);

@@ -22,7 +22,7 @@ Error process_error(pid_t pid) {
   std::string object = "process " + std::to_string(pid);
   if (errno == ENOENT || errno == ESRCH) return {object + ": no such process"};
   if (errno == EACCES || errno == EPERM) return {object + ": not allowed to look into it"};
-  return {object + ": " + std::strerror(errno)};
+  return system_error(object);
 }
 
 Result<std::vector<Mapping>> read_mappings(pid_t pid) {

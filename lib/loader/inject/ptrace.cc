@@ -109,11 +109,11 @@ Result<Stop> stop_at_safe_point(pid_t pid) {
 Result<Ok> fill_memfd(pid_t pid, uint64_t fd, std::span<const uint8_t> bytes) {
   std::string path = "/proc/" + std::to_string(pid) + "/fd/" + std::to_string(fd);
   session::Fd file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
-  if (!file) return Error{path + ": " + std::strerror(errno)};
+  if (!file) return system_error(path);
   for (size_t done = 0; done < bytes.size();) {
     ssize_t n = ::write(file.get(), bytes.data() + done, bytes.size() - done);
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return Error{path + ": " + std::strerror(errno)};
+    if (n <= 0) return system_error(path);
     done += static_cast<size_t>(n);
   }
   return Ok{};
@@ -193,7 +193,7 @@ Result<Injection> inject_agent(pid_t pid, std::span<const uint8_t> agent, const 
 Result<Injection> inject_agent(pid_t pid, const std::string &agent_path, const std::string &socket_path,
                                std::chrono::milliseconds call_limit) {
   std::ifstream in(agent_path, std::ios::binary);
-  if (!in) return Error{agent_path + ": " + std::strerror(errno)};
+  if (!in) return system_error(agent_path);
   std::vector<uint8_t> bytes{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
   return inject_agent(pid, bytes, socket_path, call_limit);
 }

@@ -18,7 +18,7 @@ constexpr useconds_t kPollUs = 20;
 constexpr size_t kMaxXstateBytes = 64 * 1024;
 
 Error ptrace_error(const char *what, pid_t tid) {
-  return {"thread " + std::to_string(tid) + ": " + what + ": " + std::strerror(errno)};
+  return system_error("thread " + std::to_string(tid) + ": " + what);
 }
 
 // signal(7): never restarted after a stop, whatever SA_RESTART says; and those that a socket

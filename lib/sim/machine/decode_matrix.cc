@@ -147,8 +147,7 @@ void Decoder::wmma_move() {
   site->d = words.elements[0];
   site->part = insn_->words[2] == "a" ? Part::a : insn_->words[2] == "b" ? Part::b : Part::accumulator;
   site->column_major = words.is_column[0];
-  const uint32_t rows = site->part == Part::b ? site->k : site->m,
-                 columns = site->part == Part::a ? site->k : site->n;
+  const uint32_t rows = site->rows(), columns = site->columns();
   const Address at = address(operand(loads ? 1 : 0), space_of(*insn_));
   if (at.kind != Address::lanes) return not_simulated();
   Operand dense;

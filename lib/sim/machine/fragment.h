@@ -53,6 +53,11 @@ inline void set_element(Exec &x, const std::vector<uint32_t> &refs, uint32_t bit
   word = (word & ~mask) | (static_cast<uint32_t>(value) << shift & mask);
 }
 
+/// What Decoder::emit_matrix() gave the operation.
+inline const MatrixSite &site_of(const Op &op) {
+  return *reinterpret_cast<const MatrixSite *>(static_cast<intptr_t>(op.imm));
+}
+
 /// Matrix instructions are of the whole warp; false: a fault was raised.
 bool all_here(Exec &x, uint32_t mask);
 

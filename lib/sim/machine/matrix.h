@@ -34,6 +34,10 @@ struct MatrixSite {
   Part part = Part::accumulator;                 // wmma.load, wmma.store: of elements d
   bool column_major = false;                     // in memory
   std::vector<uint32_t> d_refs, a_refs, b_refs, c_refs;
+
+  /// Of the part.
+  uint32_t rows() const { return part == Part::b ? k : m; }
+  uint32_t columns() const { return part == Part::a ? k : n; }
 };
 
 }  // namespace egpu::sim

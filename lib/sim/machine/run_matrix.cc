@@ -25,10 +25,6 @@ bool all_here(Exec &x, uint32_t mask) {
 
 namespace {
 
-const MatrixSite &site_of(const Op &op) {
-  return *reinterpret_cast<const MatrixSite *>(static_cast<intptr_t>(op.imm));
-}
-
 double real_of(uint64_t bits, Element element) {
   uint32_t word = static_cast<uint32_t>(bits);
   switch (element) {

@@ -18,12 +18,6 @@ uint64_t offset_of(const MatrixSite &site, uint32_t bits, uint32_t i, uint32_t l
   return site.column_major ? uint64_t{at.column} * stride + at.row : uint64_t{at.row} * stride + at.column;
 }
 
-uint32_t count_of(const MatrixSite &site) {
-  const uint32_t rows = site.part == Part::b ? site.k : site.m,
-                 columns = site.part == Part::a ? site.k : site.n;
-  return rows * columns / kLanes;
-}
-
 uint64_t read_bytes(uint64_t host, uint32_t bytes) {
   uint64_t value = 0;
   std::memcpy(&value, reinterpret_cast<const void *>(host), bytes);
@@ -34,9 +28,9 @@ uint64_t read_bytes(uint64_t host, uint32_t bytes) {
 template <bool kLoads>
 void move_fragment(Exec &x, const Op &op, uint32_t mask) {
   if (!all_here(x, mask)) return;
-  const MatrixSite &site = *reinterpret_cast<const MatrixSite *>(static_cast<intptr_t>(op.imm));
+  const MatrixSite &site = site_of(op);
   const uint32_t bits = element_row(site.d).bits, bytes = bits < 8 ? 1 : bits / 8;
-  const uint32_t count = count_of(site), *stride = x.at<uint32_t>(op.b);
+  const uint32_t count = site.rows() * site.columns() / kLanes, *stride = x.at<uint32_t>(op.b);
   uint64_t base[kLanes];
   lane_addresses(x, {op.a, (op.flags & kAddress32) != 0, static_cast<int32_t>(op.y)}, base);
   note_addresses(x, base);

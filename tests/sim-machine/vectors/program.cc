@@ -9,11 +9,10 @@
 namespace egpu::vectors {
 namespace {
 
-// Rows that programs do without.
-// Left out: ptxas 13.0 crashes on some programs that use its result as a predicate.
+// Not in programs: ptxas 13.0 crashes on some that use its result as a predicate.
 constexpr const char *kLeftOut = "vote";
-// Single instructions that have no guard: where it is false, ptxas 13.0 puts a conversion of the
-// destination's old value there (docs/simulator.md).
+// Never under a guard. Where the guard of set or testp is false, ptxas 13.0 gives a conversion of the
+// destination's old value (docs/simulator.md); the others are of all lanes of their mask.
 constexpr const char *kUnguarded[] = {"set.", "testp.", "sync", "mask"};
 
 // What a program begins with.
