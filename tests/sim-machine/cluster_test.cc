@@ -235,27 +235,6 @@ TEST(Nvcc, ClusterAndBarrier) {
   for (int i = 0; i < 64; ++i) EXPECT_EQ(out[static_cast<size_t>(i)], 2 * ((i + 4) % 64) * ((i + 4) % 64));
 }
 
-// Forms that the machine does not know are refused, not taken for others.
-TEST(Families, Refused) {
-  for (const char *text :
-       {"fma.rn.oob.f16 %h, %h, %h, %h;", "cvt.rs.f16x2.f32 %r, %f, %f, %r;", "add.rn.f32x2 %q, %q, %q;",
-        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r], [%q], 16, [%r];",
-        "vadd.s32.s32.s32 %r, %r, %r;", "multimem.red.relaxed.sys.global.add.u32 [%q], %r;",
-        "wgmma.wait_group.sync.aligned 0;", "tex.1d.v4.f32.f32 {%f, %f, %f, %f}, [%q, {%f}];",
-        "mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f}, {%r}, {%r}, {%f}, %r, 0;",
-        "st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r], %r, [%r];"}) {
-    auto machine = Machine::create(test_config(1));
-    auto module = load_or_fail(*machine, with_header(".entry k() { .reg .b16 %h; .reg .b32 %r; .reg .f32 %f; "
-                                                     ".reg .b64 %q;\n" +
-                                                     std::string(text) + " ret; }"));
-    ASSERT_TRUE(module) << text;
-    Outcome out = launch(*machine, module, "k", {1, 1, 1}, {1, 1, 1}, Parameters());
-    EXPECT_EQ(out.fault.kind, Fault::not_simulated) << text;
-    EXPECT_EQ(out.error, "kernel k, block (0,0,0), thread (0,0,0), ptx:5: not simulated: " +
-                             std::string(text).substr(0, std::string(text).find(' ')));
-  }
-}
-
 TEST(Families, HintsHaveNoEffect) {
   auto machine = Machine::create(test_config(1));
   auto module = load_or_fail(*machine, with_header(R"(
