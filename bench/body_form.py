@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
-"""What a probe's body costs inline at each site, and as one .func that each site calls: registers,
-SASS instructions of all code, seconds of ptxas. Static: needs ptxas and nvlink, no GPU.
+"""What a probe's body costs inline at each site, and as one .func that each site calls.
 
-    bench/body_form.py [ARCH]        default sm_90; prints the table of docs/facts.md, section 2
+    bench/body_form.py [ARCH]        registers, SASS instructions of all code, seconds of ptxas; needs ptxas
+                                     and nvlink, no GPU; default sm_90; a table of docs/facts.md, section 2
+    bench/body_form.py --time        event time over that of the kernel without a body; needs a GPU and its
+                                     driver, no toolkit; the best of 9 launches of 2^20 threads
 
-The kernel is a chain of loads, one site each; the bodies mix address and site in steps and end in one red.
+The kernel is a chain of loads, one site each; the bodies mix address and site in steps and end in one red,
+which --time puts behind a condition that never holds: it asks what the code costs, not the atomics.
 """
+import ctypes
 import os
 import pathlib
 import re
@@ -14,9 +18,14 @@ import subprocess
 import sys
 import tempfile
 
-ARCH = sys.argv[1] if len(sys.argv) > 1 else "sm_90"
+TIME = sys.argv[1:] == ["--time"]
+ARCH = sys.argv[1] if len(sys.argv) > 1 and not TIME else "sm_90"
+THREADS, BLOCK, ROUNDS = 1 << 20, 256, 9
 STATEMENTS, SITES = (5, 40, 200, 1000), (1, 10, 100)
-MAP = ".reg .b64 egpu_map_0; mov.b64 egpu_map_0, 0x7f1234560000;\n"
+MAP_ADDRESS = "0x7f1234560000"
+MAP = f".reg .b64 egpu_map_0; mov.b64 egpu_map_0, {MAP_ADDRESS};\n"
+# The time of a million atomics on 64 addresses would hide the code's: when time is taken, no thread has this value.
+RED_GUARD = ".reg .pred egpu_p; setp.eq.u64 egpu_p, %rd8, 0x123456789abcdef1;" if TIME else ""
 STEPS = ("xor.b64 %rd{a}, %rd{a}, %rd{b};", "mul.lo.s64 %rd{a}, %rd{a}, 2654435769;",
          "shr.u64 %rd7, %rd{b}, 13; add.s64 %rd{a}, %rd{a}, %rd7;")
 
@@ -29,8 +38,9 @@ def body(statements):
         text = STEPS[step % 3].format(a=step % 6 + 1, b=(step + 1) % 6 + 1)
         lines.append(text)
         count, step = count + text.count(";"), step + 1
-    lines += ["xor.b64 %rd8, %rd1, %rd2; xor.b64 %rd8, %rd8, %rd3; and.b64 %rd8, %rd8, 504; add.s64 %rd9, egpu_map_0, %rd8;",
-              "red.global.add.u64 [%rd9], 1;"]
+    lines += ["xor.b64 %rd8, %rd1, %rd2; xor.b64 %rd8, %rd8, %rd3;", RED_GUARD,
+              "and.b64 %rd8, %rd8, 504; add.s64 %rd9, egpu_map_0, %rd8;",
+              f"{'@egpu_p ' if TIME else ''}red.global.add.u64 [%rd9], 1;"]
     return "\n".join(lines) + "\n"
 
 
@@ -85,16 +95,85 @@ def measure(folder, statements, sites, form):
     return f"{registers}, {instructions(cubin)}, {seconds:.2f}"
 
 
-def main():
+class Gpu:
+    """The first device, through the driver's API; every call that fails ends the program."""
+
+    def __init__(self):
+        self.cuda = ctypes.CDLL("libcuda.so.1")
+        device, context = ctypes.c_int(), ctypes.c_void_p()
+        self.call("cuInit", 0)
+        self.call("cuDeviceGet", ctypes.byref(device), 0)
+        self.call("cuDevicePrimaryCtxRetain", ctypes.byref(context), device)
+        self.call("cuCtxSetCurrent", context)
+        self.events = [self.made("cuEventCreate", 0) for _ in range(2)]
+
+    def call(self, name, *arguments):
+        status = getattr(self.cuda, name)(*arguments)
+        if status != 0:
+            sys.exit(f"body_form: {name} failed with {status}")
+
+    def made(self, name, *arguments):
+        handle = ctypes.c_void_p()
+        self.call(name, ctypes.byref(handle), *arguments)
+        return handle
+
+    def memory(self, size):
+        address = self.made("cuMemAlloc_v2", ctypes.c_size_t(size))
+        self.call("cuMemsetD8_v2", address, ctypes.c_ubyte(0), ctypes.c_size_t(size))
+        return address
+
+    def kernel(self, ptx):
+        """Linked as egpu-load's agent links it: cuLink*, which compiles as ptxas -c."""
+        text, cubin = ptx.encode() + b"\0", ctypes.c_void_p()
+        link = ctypes.c_void_p()
+        self.call("cuLinkCreate_v2", 0, None, None, ctypes.byref(link))
+        self.call("cuLinkAddData_v2", link, 1, text, ctypes.c_size_t(len(text)), b"k", 0, None, None)
+        self.call("cuLinkComplete", link, ctypes.byref(cubin), None)
+        module = self.made("cuModuleLoadData", cubin)
+        self.call("cuLinkDestroy", link)
+        return self.made("cuModuleGetFunction", module, b"k")
+
+    def milliseconds(self, kernel, *arguments):
+        pointers = (ctypes.c_void_p * len(arguments))(*[ctypes.addressof(a) for a in arguments])
+        times = []
+        for _ in range(ROUNDS):
+            self.call("cuEventRecord", self.events[0], None)
+            self.call("cuLaunchKernel", kernel, THREADS // BLOCK, 1, 1, BLOCK, 1, 1, 0, None, pointers, None)
+            self.call("cuEventRecord", self.events[1], None)
+            self.call("cuEventSynchronize", self.events[1])
+            span = ctypes.c_float()
+            self.call("cuEventElapsedTime", ctypes.byref(span), *self.events)
+            times.append(span.value)
+        return min(times)
+
+
+def sizes():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         print("without a body:", "; ".join(f"{s} site(s): {measure(folder, 5, s, 'none')}" for s in SITES))
-        print("| body | " + " | ".join(f"sites: {s}, inline | func" for s in SITES) + " |")
-        print("|---" * (1 + 2 * len(SITES)) + "|")
-        for n in STATEMENTS:
-            cells = [measure(folder, n, s, form) for s in SITES for form in ("inline", "func")]
-            print(f"| {n} statements | " + " | ".join(cells) + " |", flush=True)
+        table(lambda n, s, form: measure(folder, n, s, form))
+
+
+def times():
+    gpu = Gpu()
+    values, output, counts = gpu.memory(4 * (THREADS + 32 * max(SITES))), gpu.memory(4 * THREADS), gpu.memory(512)
+
+    def time(statements, sites, form):
+        text = module(statements, sites, form).replace(MAP_ADDRESS, hex(counts.value))
+        return gpu.milliseconds(gpu.kernel(text), values, output, ctypes.c_uint32(THREADS))
+
+    without = {s: time(5, s, "none") for s in SITES}
+    print("without a body:", "; ".join(f"{s} site(s): {1000 * ms:.1f} us" for s, ms in without.items()))
+    table(lambda n, s, form: f"{time(n, s, form) / without[s]:.2f}")
+
+
+def table(cell):
+    """One row for each length of a body; cell(statements, sites, form) gives the text of one."""
+    print("| body | " + " | ".join(f"sites: {s}, inline | func" for s in SITES) + " |")
+    print("|---" * (1 + 2 * len(SITES)) + "|")
+    for n in STATEMENTS:
+        print(f"| {n} statements | " + " | ".join(cell(n, s, form) for s in SITES for form in ("inline", "func")) + " |", flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    times() if TIME else sizes()
