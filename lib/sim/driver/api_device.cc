@@ -17,50 +17,51 @@ struct AttributeRow {
 
 // CUdevice_attribute by number. What is not listed is 0: the device cannot do it.
 constexpr AttributeRow kAttributes[] = {
-    {1, 1024},          // MAX_THREADS_PER_BLOCK
-    {2, 1024},          // MAX_BLOCK_DIM_X
-    {3, 1024},          // MAX_BLOCK_DIM_Y
-    {4, 64},            // MAX_BLOCK_DIM_Z
-    {5, 2147483647},    // MAX_GRID_DIM_X
-    {6, 65535},         // MAX_GRID_DIM_Y
-    {7, 65535},         // MAX_GRID_DIM_Z
-    {8, 49152},         // MAX_SHARED_MEMORY_PER_BLOCK
-    {9, 65536},         // TOTAL_CONSTANT_MEMORY
-    {10, 32},           // WARP_SIZE
-    {11, 2147483647},   // MAX_PITCH
-    {12, 65536},        // MAX_REGISTERS_PER_BLOCK
-    {13, 1000000},      // CLOCK_RATE, kHz
-    {14, 512},          // TEXTURE_ALIGNMENT
-    {15, 1},            // GPU_OVERLAP
-    {16, kConfigured},  // MULTIPROCESSOR_COUNT
-    {19, 1},            // CAN_MAP_HOST_MEMORY
-    {30, 512},          // SURFACE_ALIGNMENT
-    {31, 1},            // CONCURRENT_KERNELS
-    {36, 1000000},      // MEMORY_CLOCK_RATE, kHz
-    {37, 64},           // GLOBAL_MEMORY_BUS_WIDTH
-    {38, 4194304},      // L2_CACHE_SIZE
-    {39, 2048},         // MAX_THREADS_PER_MULTIPROCESSOR
-    {40, 1},            // ASYNC_ENGINE_COUNT
-    {41, 1},            // UNIFIED_ADDRESSING
-    {51, 32},           // TEXTURE_PITCH_ALIGNMENT
-    {75, kConfigured},  // COMPUTE_CAPABILITY_MAJOR
-    {76, kConfigured},  // COMPUTE_CAPABILITY_MINOR
-    {78, 1},            // STREAM_PRIORITIES_SUPPORTED
-    {79, 1},            // GLOBAL_L1_CACHE_SUPPORTED
-    {80, 1},            // LOCAL_L1_CACHE_SUPPORTED
-    {81, kConfigured},  // MAX_SHARED_MEMORY_PER_MULTIPROCESSOR
-    {82, 65536},        // MAX_REGISTERS_PER_MULTIPROCESSOR
-    {83, 1},            // MANAGED_MEMORY
-    {86, 1},            // HOST_NATIVE_ATOMIC_SUPPORTED
-    {87, 2},            // SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO
-    {89, 1},            // CONCURRENT_MANAGED_ACCESS
-    {91, 1},            // CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM
-    {95, 1},            // COOPERATIVE_LAUNCH
-    {97, kConfigured},  // MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
-    {99, 1},            // HOST_REGISTER_SUPPORTED
-    {106, 32},          // MAX_BLOCKS_PER_MULTIPROCESSOR
-    {111, 1024},        // RESERVED_SHARED_MEMORY_PER_BLOCK
-    {115, 1},           // MEMORY_POOLS_SUPPORTED
+    {1, 1024},           // MAX_THREADS_PER_BLOCK
+    {2, 1024},           // MAX_BLOCK_DIM_X
+    {3, 1024},           // MAX_BLOCK_DIM_Y
+    {4, 64},             // MAX_BLOCK_DIM_Z
+    {5, 2147483647},     // MAX_GRID_DIM_X
+    {6, 65535},          // MAX_GRID_DIM_Y
+    {7, 65535},          // MAX_GRID_DIM_Z
+    {8, 49152},          // MAX_SHARED_MEMORY_PER_BLOCK
+    {9, 65536},          // TOTAL_CONSTANT_MEMORY
+    {10, 32},            // WARP_SIZE
+    {11, 2147483647},    // MAX_PITCH
+    {12, 65536},         // MAX_REGISTERS_PER_BLOCK
+    {13, 1000000},       // CLOCK_RATE, kHz
+    {14, 512},           // TEXTURE_ALIGNMENT
+    {15, 1},             // GPU_OVERLAP
+    {16, kConfigured},   // MULTIPROCESSOR_COUNT
+    {19, 1},             // CAN_MAP_HOST_MEMORY
+    {30, 512},           // SURFACE_ALIGNMENT
+    {31, 1},             // CONCURRENT_KERNELS
+    {36, 1000000},       // MEMORY_CLOCK_RATE, kHz
+    {37, 64},            // GLOBAL_MEMORY_BUS_WIDTH
+    {38, 4194304},       // L2_CACHE_SIZE
+    {39, 2048},          // MAX_THREADS_PER_MULTIPROCESSOR
+    {40, 1},             // ASYNC_ENGINE_COUNT
+    {41, 1},             // UNIFIED_ADDRESSING
+    {51, 32},            // TEXTURE_PITCH_ALIGNMENT
+    {75, kConfigured},   // COMPUTE_CAPABILITY_MAJOR
+    {76, kConfigured},   // COMPUTE_CAPABILITY_MINOR
+    {78, 1},             // STREAM_PRIORITIES_SUPPORTED
+    {79, 1},             // GLOBAL_L1_CACHE_SUPPORTED
+    {80, 1},             // LOCAL_L1_CACHE_SUPPORTED
+    {81, kConfigured},   // MAX_SHARED_MEMORY_PER_MULTIPROCESSOR
+    {82, 65536},         // MAX_REGISTERS_PER_MULTIPROCESSOR
+    {83, 1},             // MANAGED_MEMORY
+    {86, 1},             // HOST_NATIVE_ATOMIC_SUPPORTED
+    {87, 2},             // SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO
+    {89, 1},             // CONCURRENT_MANAGED_ACCESS
+    {91, 1},             // CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM
+    {95, 1},             // COOPERATIVE_LAUNCH
+    {97, kConfigured},   // MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
+    {99, 1},             // HOST_REGISTER_SUPPORTED
+    {106, 32},           // MAX_BLOCKS_PER_MULTIPROCESSOR
+    {111, 1024},         // RESERVED_SHARED_MEMORY_PER_BLOCK
+    {115, 1},            // MEMORY_POOLS_SUPPORTED
+    {120, kConfigured},  // CLUSTER_LAUNCH
 };
 
 int configured(const DeviceConfig &config, int id) {
@@ -71,6 +72,8 @@ int configured(const DeviceConfig &config, int id) {
       return config.compute_major;
     case 76:
       return config.compute_minor;
+    case 120:
+      return config.compute_major >= 9;
     case 81:
       return static_cast<int>(config.max_shared_bytes) + 1024;
     default:
@@ -135,10 +138,10 @@ CU_API(cuDeviceGetName, (char *name, int length, Ordinal device), (name, length,
 CU_API(cuDeviceGetUuid, (Uuid * id, Ordinal device), (id, device)) { return device_uuid(id, device); }
 CU_API(cuDeviceGetUuid_v2, (Uuid * id, Ordinal device), (id, device)) { return device_uuid(id, device); }
 
-CU_API(cuDeviceTotalMem, (size_t *size_bytes, Ordinal device), (size_bytes, device)) {
+CU_API(cuDeviceTotalMem, (size_t * size_bytes, Ordinal device), (size_bytes, device)) {
   return total_memory(size_bytes, device);
 }
-CU_API(cuDeviceTotalMem_v2, (size_t *size_bytes, Ordinal device), (size_bytes, device)) {
+CU_API(cuDeviceTotalMem_v2, (size_t * size_bytes, Ordinal device), (size_bytes, device)) {
   return total_memory(size_bytes, device);
 }
 

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "lib/sim/driver/capture.h"
+#include "lib/sim/driver/cluster.h"
 #include "lib/sim/driver/export.h"
 #include "lib/sim/driver/launch.h"
 
@@ -30,7 +31,7 @@ Status kernel_work(const KernelNodeParams *params, Work *work) {
     CU_TRY(current_context(&context));
   }
   KernelWork kernel;
-  CU_TRY(prepare_launch(*context, *params, false, &kernel));
+  CU_TRY(prepare_launch(*context, *params, {}, &kernel));
   *work = std::move(kernel);
   return kSuccess;
 }
@@ -142,16 +143,30 @@ Status add_any(Handle *made, Handle graph, const Handle *before, size_t count,
   return add_node(made, graph, before, count, std::move(work));
 }
 
+// A kernel whose grid or attributes are new: which cluster it has.
+Status choose_cluster(KernelWork *kernel) {
+  CU_CONTEXT(context);
+  std::shared_ptr<LoadedFunction> function;
+  CU_TRY(resolve_function(*context, kernel->function, &function));
+  return choose_cluster(*function, kernel);
+}
+
+// New parameters leave a kernel node its attributes.
+Status keep_attributes(const Work &before, Work *work) {
+  auto *kernel = std::get_if<KernelWork>(work);
+  const auto *old = std::get_if<KernelWork>(&before);
+  if (!kernel || !old) return kSuccess;
+  kernel->attributes = old->attributes;
+  kernel->launch.cooperative = old->launch.cooperative;
+  return choose_cluster(kernel);
+}
+
 // The node keeps its type, and of a kernel the attributes.
 Status set_node(Handle handle, Work work) {
   std::shared_ptr<Node> node;
   CU_TRY(find_node(handle, &node));
   if (type_of(work) != type_of(node->work)) return kInvalidValue;
-  if (auto *kernel = std::get_if<KernelWork>(&work)) {
-    auto &before = std::get<KernelWork>(node->work);
-    kernel->attributes = std::move(before.attributes);
-    kernel->launch.cooperative = before.launch.cooperative;
-  }
+  CU_TRY(keep_attributes(node->work, &work));
   node->work = std::move(work);
   return kSuccess;
 }
@@ -159,6 +174,9 @@ Status set_node(Handle handle, Work work) {
 Status set_step(Handle handle, Handle node, Work work) {
   std::shared_ptr<GraphExec> exec;
   CU_TRY(find_exec(handle, &exec));
+  Work before;
+  CU_TRY(exec->step(node, &before));
+  CU_TRY(keep_attributes(before, &work));
   return exec->set_step(node, std::move(work));
 }
 
@@ -396,7 +414,7 @@ CU_API(cuGraphExecNodeSetParams, (Handle exec, Handle node, CUgraphNodeParams *p
   WITH_WORK(any_work(params, &work), set_step(exec, node, std::move(work)));
 }
 
-// Attributes of kernel nodes: the cooperative one says what is done, the others how.
+// Attributes of kernel nodes: the cooperative one and the cluster say what is done, the others how.
 CU_API(cuGraphKernelNodeGetAttribute, (Handle handle, int id, void *value), (handle, id, value)) {
   std::shared_ptr<Node> node;
   KernelWork *kernel = nullptr;
@@ -414,11 +432,14 @@ CU_API(cuGraphKernelNodeSetAttribute, (Handle handle, int id, const void *value)
   if (!value || id < 0 || id >= kLaunchAttributeCount) return kInvalidValue;
   CUlaunchAttribute attribute{id, {}, {}};
   std::memcpy(attribute.value, value, sizeof attribute.value);
-  if (id == kLaunchCooperative) kernel->launch.cooperative = attribute.value[0] != 0;
-  if (CUlaunchAttribute *found = find_attribute(*kernel, id))
+  KernelWork changed = *kernel;
+  if (id == kLaunchCooperative) changed.launch.cooperative = attribute.value[0] != 0;
+  if (CUlaunchAttribute *found = find_attribute(changed, id))
     *found = attribute;
   else
-    kernel->attributes.push_back(attribute);
+    changed.attributes.push_back(attribute);
+  CU_TRY(choose_cluster(&changed));
+  *kernel = std::move(changed);
   return kSuccess;
 }
 CU_API(cuGraphKernelNodeCopyAttributes, (Handle to, Handle from), (to, from)) {
@@ -426,7 +447,8 @@ CU_API(cuGraphKernelNodeCopyAttributes, (Handle to, Handle from), (to, from)) {
   KernelWork *to_kernel = nullptr, *from_kernel = nullptr;
   CU_TRY(find_work(to, &to_node, &to_kernel));
   CU_TRY(find_work(from, &from_node, &from_kernel));
-  to_kernel->attributes = from_kernel->attributes;
-  to_kernel->launch.cooperative = from_kernel->launch.cooperative;
+  Work changed = *to_kernel;
+  CU_TRY(keep_attributes(*from_kernel, &changed));
+  to_node->work = std::move(changed);
   return kSuccess;
 }

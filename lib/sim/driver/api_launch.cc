@@ -1,5 +1,8 @@
 // Launches, and the occupancy questions about them.
+#include <algorithm>
+
 #include "lib/sim/driver/capture.h"
+#include "lib/sim/driver/cluster.h"
 #include "lib/sim/driver/export.h"
 #include "lib/sim/driver/launch.h"
 
@@ -23,14 +26,22 @@ KernelNodeParams node_params(Handle function, unsigned gx, unsigned gy, unsigned
   return params;
 }
 
-Status launch(DefaultStream which, Handle stream_handle, const KernelNodeParams &params, bool cooperative,
-              const CUlaunchAttribute *attributes = nullptr, size_t attribute_count = 0) {
+Status check_config(const CUlaunchConfig *config) {
+  return !config || (config->numAttrs && !config->attrs) ? kInvalidValue : kSuccess;
+}
+
+KernelNodeParams node_params(const CUlaunchConfig &config, Handle function, void **parameters, void **extra) {
+  return node_params(function, config.gridDimX, config.gridDimY, config.gridDimZ, config.blockDimX,
+                     config.blockDimY, config.blockDimZ, config.sharedMemBytes, parameters, extra);
+}
+
+Status launch(DefaultStream which, Handle stream_handle, const KernelNodeParams &params,
+              std::vector<CUlaunchAttribute> attributes = {}) {
   CU_CONTEXT(context);
   const std::shared_ptr<Stream> stream = find_stream(*context, stream_handle, which);
   if (!stream) return kInvalidHandle;
   KernelWork work;
-  CU_TRY(prepare_launch(stream->context, params, cooperative, &work));
-  if (attributes) work.attributes.assign(attributes, attributes + attribute_count);
+  CU_TRY(prepare_launch(stream->context, params, std::move(attributes), &work));
   return submit(*stream, std::move(work));
 }
 
@@ -46,6 +57,19 @@ Status occupancy(int *blocks, Handle handle, int threads, size_t shared_bytes) {
   CU_TRY(any_function(handle, &function));
   *blocks = blocks_per_sm(*function, threads, shared_bytes);
   return kSuccess;
+}
+
+// A work of the configuration's shape, for questions about its clusters.
+Status clusters_of(Handle handle, const CUlaunchConfig *config, bool is_chosen,
+                   std::shared_ptr<LoadedFunction> *function, KernelWork *work) {
+  CU_TRY(check_config(config));
+  CU_TRY(any_function(handle, function));
+  if (most_cluster_blocks(**function) == 0) return kNotSupported;
+  work->launch.grid = {config->gridDimX, config->gridDimY, config->gridDimZ};
+  work->launch.block = {config->blockDimX, config->blockDimY, config->blockDimZ};
+  work->launch.dynamic_shared_bytes = config->sharedMemBytes;
+  work->attributes.assign(config->attrs, config->attrs + config->numAttrs);
+  return is_chosen ? choose_cluster(**function, work) : kSuccess;
 }
 
 using SharedOfBlock = size_t (*)(int);
@@ -75,8 +99,8 @@ CU_STREAM_API(cuLaunchKernel, _ptsz,
               (Handle function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                unsigned shared_bytes, Handle stream, void **parameters, void **extra),
               (function, gx, gy, gz, bx, by, bz, shared_bytes, stream, parameters, extra)) {
-  return launch(which, stream, node_params(function, gx, gy, gz, bx, by, bz, shared_bytes, parameters, extra),
-                false);
+  return launch(which, stream,
+                node_params(function, gx, gy, gz, bx, by, bz, shared_bytes, parameters, extra));
 }
 
 CU_STREAM_API(cuLaunchCooperativeKernel, _ptsz,
@@ -84,30 +108,16 @@ CU_STREAM_API(cuLaunchCooperativeKernel, _ptsz,
                unsigned shared_bytes, Handle stream, void **parameters),
               (function, gx, gy, gz, bx, by, bz, shared_bytes, stream, parameters)) {
   return launch(which, stream,
-                node_params(function, gx, gy, gz, bx, by, bz, shared_bytes, parameters, nullptr), true);
+                node_params(function, gx, gy, gz, bx, by, bz, shared_bytes, parameters, nullptr),
+                {{kLaunchCooperative, {}, {1}}});
 }
 
 CU_STREAM_API(cuLaunchKernelEx, _ptsz,
               (const CUlaunchConfig *config, Handle function, void **parameters, void **extra),
               (config, function, parameters, extra)) {
-  if (!config || (config->numAttrs && !config->attrs)) return kInvalidValue;
-  bool cooperative = false;
-  for (unsigned i = 0; i < config->numAttrs; ++i) {
-    const CUlaunchAttribute &attribute = config->attrs[i];
-    unsigned value[3];
-    static_assert(sizeof value <= sizeof attribute.value);
-    __builtin_memcpy(value, attribute.value, sizeof value);
-    if (attribute.id == kLaunchCooperative) cooperative = value[0] != 0;
-    if (attribute.id != kLaunchClusterDimension) continue;  // the others say how, not what
-    if (!value[0] || !value[1] || !value[2] || config->gridDimX % value[0] || config->gridDimY % value[1] ||
-        config->gridDimZ % value[2])
-      return kInvalidClusterSize;
-    if (uint64_t{value[0]} * value[1] * value[2] > 1) return kNotSupported;
-  }
-  return launch(which, config->hStream,
-                node_params(function, config->gridDimX, config->gridDimY, config->gridDimZ, config->blockDimX,
-                            config->blockDimY, config->blockDimZ, config->sharedMemBytes, parameters, extra),
-                cooperative, config->attrs, config->numAttrs);
+  CU_TRY(check_config(config));
+  return launch(which, config->hStream, node_params(*config, function, parameters, extra),
+                {config->attrs, config->attrs + config->numAttrs});
 }
 
 CU_API(cuOccupancyMaxActiveBlocksPerMultiprocessor,
@@ -144,5 +154,26 @@ CU_API(cuOccupancyAvailableDynamicSMemPerBlock,
     (blocks_per_sm(*function, threads, middle) >= blocks ? low : high) = middle;
   }
   *shared_bytes = blocks_per_sm(*function, threads, low) >= blocks ? low : 0;
+  return kSuccess;
+}
+
+CU_API(cuOccupancyMaxActiveClusters, (int *count, Handle handle, const CUlaunchConfig *config),
+       (count, handle, config)) {
+  if (!count) return kInvalidValue;
+  std::shared_ptr<LoadedFunction> function;
+  KernelWork work;
+  CU_TRY(clusters_of(handle, config, true, &function, &work));
+  *count = active_clusters(*function, work);
+  return kSuccess;
+}
+// The attributes may name a cluster; the answer does not depend on it.
+CU_API(cuOccupancyMaxPotentialClusterSize, (int *blocks, Handle handle, const CUlaunchConfig *config),
+       (blocks, handle, config)) {
+  if (!blocks) return kInvalidValue;
+  std::shared_ptr<LoadedFunction> function;
+  KernelWork work;
+  CU_TRY(clusters_of(handle, config, false, &function, &work));
+  const int room = active_clusters(*function, work);  // of clusters of one block
+  *blocks = std::min(room, static_cast<int>(most_cluster_blocks(*function)));
   return kSuccess;
 }

@@ -159,6 +159,14 @@ Status GraphExec::set_step(Handle node, Work step) {
   return kSuccess;
 }
 
+Status GraphExec::step(Handle node, Work *work) const {
+  const std::lock_guard lock(mutex_);
+  size_t i = 0;
+  CU_TRY(find_step(node, &i));
+  *work = work_->steps[i];
+  return kSuccess;
+}
+
 Status GraphExec::set_enabled(Handle node, bool is_enabled) {
   const std::lock_guard lock(mutex_);
   size_t i = 0;

@@ -61,6 +61,7 @@ class GraphExec : public Object {
   Status update(const Graph &graph, Handle *error_node);
   /// The step made from this node; kInvalidValue: none, or of another type.
   Status set_step(Handle node, Work work);
+  Status step(Handle node, Work *work) const;
   /// Kernels, copies and fills only; else kInvalidValue.
   Status set_enabled(Handle node, bool is_enabled);
   Status is_enabled(Handle node, bool *is_enabled) const;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "lib/sim/driver/cluster.h"
+
 namespace egpu::sim {
 namespace {
 
@@ -55,7 +57,8 @@ int blocks_per_sm(const LoadedFunction &function, int threads, size_t dynamic_sh
   return static_cast<int>(blocks);
 }
 
-Status prepare_launch(Context &context, const KernelNodeParams &params, bool cooperative, KernelWork *work) {
+Status prepare_launch(Context &context, const KernelNodeParams &params,
+                      std::vector<CUlaunchAttribute> attributes, KernelWork *work) {
   const Handle handle = params.func ? static_cast<Handle>(params.func) : static_cast<Handle>(params.kern);
   std::shared_ptr<LoadedFunction> function;
   CU_TRY(resolve_function(context, handle, &function));
@@ -70,7 +73,10 @@ Status prepare_launch(Context &context, const KernelNodeParams &params, bool coo
   if (threads > 1024 || threads > info.max_threads_per_block) return kInvalidValue;
   if (params.sharedMemBytes > static_cast<unsigned>(attribute_value(*function, kMaxDynamicSharedBytes)))
     return kInvalidValue;
-  if (cooperative) {
+  work->launch.cooperative = false;
+  for (const CUlaunchAttribute &attribute : attributes)
+    if (attribute.id == kLaunchCooperative) work->launch.cooperative = attribute.value[0] != 0;
+  if (work->launch.cooperative) {
     const uint64_t blocks = uint64_t{params.gridDimX} * params.gridDimY * params.gridDimZ;
     const uint64_t room =
         static_cast<uint64_t>(blocks_per_sm(*function, static_cast<int>(threads), params.sharedMemBytes)) *
@@ -84,8 +90,8 @@ Status prepare_launch(Context &context, const KernelNodeParams &params, bool coo
   work->launch.grid = {params.gridDimX, params.gridDimY, params.gridDimZ};
   work->launch.block = {params.blockDimX, params.blockDimY, params.blockDimZ};
   work->launch.dynamic_shared_bytes = params.sharedMemBytes;
-  work->launch.cooperative = cooperative;
-  return kSuccess;
+  work->attributes = std::move(attributes);
+  return choose_cluster(*function, work);
 }
 
 }  // namespace egpu::sim

@@ -6,9 +6,10 @@
 
 namespace egpu::sim {
 
-/// kInvalidHandle, kInvalidValue, kCooperativeLaunchTooLarge, as cuLaunchKernel. Takes a CUfunction or a
-/// CUkernel.
-Status prepare_launch(Context &context, const KernelNodeParams &params, bool cooperative, KernelWork *work);
+/// kInvalidHandle, kInvalidValue, kCooperativeLaunchTooLarge, kInvalidClusterSize, as cuLaunchKernelEx. Takes
+/// a CUfunction or a CUkernel.
+Status prepare_launch(Context &context, const KernelNodeParams &params,
+                      std::vector<CUlaunchAttribute> attributes, KernelWork *work);
 
 /// Blocks of this size that one SM holds at a time.
 int blocks_per_sm(const LoadedFunction &function, int threads, size_t dynamic_shared_bytes);

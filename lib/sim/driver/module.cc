@@ -192,6 +192,14 @@ int attribute_value(const LoadedFunction &function, int attribute) {
                  : std::max(0, kDefaultSharedBytes - static_cast<int>(info.static_shared_bytes));
     case kSharedCarveout:
       return set;
+    case kClusterSizeMustBeSet:
+      return info.cluster[0] != 0;
+    case kClusterWidth:
+    case kClusterHeight:
+    case kClusterDepth:
+      if (info.cluster[0])
+        return static_cast<int>(info.cluster[static_cast<size_t>(attribute - kClusterWidth)]);
+      [[fallthrough]];
     default:
       return set == Attributes::kUnset ? 0 : set;
   }
@@ -211,6 +219,8 @@ Status set_attribute(const Device &device, const KernelInfo &info, Attributes &a
     case kClusterWidth:
     case kClusterHeight:
     case kClusterDepth:
+      if (info.cluster[0]) return kNotPermitted;  // the kernel's own cannot be changed
+      [[fallthrough]];
     case kNonPortableCluster:
     case kClusterPolicy:
       if (value < 0) return kInvalidValue;
