@@ -82,8 +82,15 @@ if [ -n "$clang" ]; then
   printf '%s\n' 'unsigned long f(unsigned long *p, unsigned long n) { return *p * n; }' >"$work/f.c"
   "$clang" -target bpf -O2 -c "$work/f.c" -o "$work/f.o" || failed=$((failed + 1))
   elf=$(od -An -v -tx1 "$work/f.o" | tr -d '\n')
+  # Global data: .rodata, .data and .bss.
+  printf '%s\n' 'static const unsigned long row[4] = {3, 5, 7, 11}; static unsigned long d = 13, b;' \
+    '__attribute__((section("gpu/entry"), used)) unsigned long f(unsigned long *p) {' \
+    '  *(volatile unsigned long *)&b += row[*p & 3]; return *(volatile unsigned long *)&b * d; }' >"$work/g.c"
+  "$clang" -target bpf -O2 -g -c "$work/g.c" -o "$work/g.o" || failed=$((failed + 1))
+  globals=$(od -An -v -tx1 "$work/g.o" | tr -d '\n')
   for backend in $backends; do
     check "$backend-elf" 0 28 '' "$elf" '05 00 00 00 00 00 00 00' --elf --backend=$backend
+    check "$backend-globals" 0 5b '' "$globals" '06 00 00 00 00 00 00 00' --elf --backend=$backend
   done
   check no-elf 1 '' 'error: ' "$forty_two" --elf
 else

@@ -15,6 +15,7 @@ namespace {
 
 constexpr uint32_t kCodeFlags = 0x4, kProgbits = 1;  // SHF_EXECINSTR, SHT_PROGBITS
 constexpr uint64_t kMemoryAddress = 0x1'0000'0000;   // in the interpreter
+constexpr uint64_t kMapAddress = 0x100'0000'0000, kMapDistance = 0x1'0000'0000;
 constexpr uint32_t kStackBytes = 8 * Interpreter::kStackBytes;
 
 constexpr int32_t kTimeHelper = 5;
@@ -178,6 +179,18 @@ Result<Outcome> interpret(const Job &job) {
   interpreter.on_helper([](int32_t id, const std::array<uint64_t, 5> &) -> Result<uint64_t> {
     if (id == kTimeHelper) return nanoseconds();
     return Error{"this helper has no form here"};
+  });
+  // Global data; what a look-up would find has no form here.
+  std::vector<std::vector<uint8_t>> values;
+  for (const MapSpec &map : job.object.maps) {
+    values.push_back(map.initial);
+    values.back().resize(map.shape.value_size);
+    uint64_t address = kMapAddress + kMapDistance * (values.size() - 1);
+    interpreter.memory().add({map.name, address, values.back().data(), values.back().size(), !map.read_only});
+  }
+  interpreter.on_map([](int map, std::optional<uint32_t> offset) -> Result<uint64_t> {
+    if (!offset) return Error{"maps have no form here, only global data has"};
+    return kMapAddress + kMapDistance * static_cast<uint64_t>(map) + *offset;
   });
   bool some = !job.memory.empty();
   if (some)
