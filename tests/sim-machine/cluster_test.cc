@@ -100,6 +100,10 @@ TEST(Cluster, Faults) {
       {"mbarrier.init.shared.b64 [s], 1; mbarrier.arrive.shared.b64 _, [s], 2;",
        "kernel k, block (0,0,0), thread (0,0,0), ptx:5: mbarrier: 2 arrivals, 1 are pending",
        Fault::illegal_instruction},
+      {"mbarrier.init.shared.b64 [s], 1; mbarrier.arrive.noComplete.shared.b64 %q, [s], 1;",
+       "kernel k, block (0,0,0), thread (0,0,0), ptx:5: mbarrier: .noComplete, but the phase would be "
+       "complete",
+       Fault::illegal_instruction},
   };
   for (const FaultRow &row : rows) {
     Outcome out = run_rows(row, false);

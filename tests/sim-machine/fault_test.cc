@@ -61,6 +61,8 @@ TEST(Faults, Messages) {
        Fault::not_simulated},
       {"setp.lt.u32 %p, %t, 32; @%p bar.sync 1, 64;",
        "kernel k, block (0,0,0): deadlock: warp 0 lanes 0xffffffff at ptx:6 bar.sync;", Fault::deadlock},
+      {"bar.sync 16;", "kernel k, block (0,0,0), thread (0,0,0), ptx:6: barrier 16 of 16",
+       Fault::illegal_instruction},
       {".loc 1 12 3\n ld.u32 %r, [%q];",
        "kernel k, block (0,0,0), thread (0,0,0), ptx:7 (x.cu:12): ld.u32 of 4 bytes at global address 0x0: "
        "not allocated",

@@ -12,12 +12,14 @@ constexpr uint64_t f(float v) { return std::bit_cast<uint32_t>(v); }
 constexpr uint64_t d(double v) { return std::bit_cast<uint64_t>(v); }
 constexpr uint64_t kNan = 0x7FFFFFFF, kInf = 0x7F800000, kTiny = 1;  // of f32; the smallest subnormal
 
-// "op D, A, B, C;" with registers d, a, b, c of these types; "pred" of d gives 0 or 1.
+// "op D, A, B, C;" with registers d, a, b, c of these types; "pred" of d gives 0 or 1. CELL is 16 bytes of
+// shared memory at x that hold a and b.
 struct Case {
   const char *text, *types;  // types: of d, a, b, c
   uint64_t a, b, c, expected;
 };
 
+constexpr const char *kWords = "b64 b64 b64 b64";
 const Case kCases[] = {
     // integer arithmetic
     {"add.s32 d, a, b;", "b32 b32 b32", 0x7FFFFFFF, 1, 0, 0x80000000},
@@ -259,6 +261,23 @@ const Case kCases[] = {
     {"cvt.rn.satfinite.e5m2x2.f32 d, a, b;", "b16 f32 f32", f(1), f(-2), 0, 0x3CC0},
     {"cvt.rna.tf32.f32 d, a;", "b32 f32", 0x3F801000, 0, 0, 0x3F802000},
     {"cvt.rni.s64.f32 d, a;", "b64 f32", f(-3.5f), 0, 0, static_cast<uint64_t>(-4)},
+    {"cvt.pack.sat.u4.s32.b32 d, a, b, c;", "b32 b32 b32 b32", 100, 0xFFFFFFFF, 0x12345678, 0x345678F0},
+    {"cvt.pack.sat.s4.s32.b32 d, a, b, c;", "b32 b32 b32 b32", 100, 0xFFFFFF00, 0x12345678, 0x34567878},
+    {"cvt.pack.sat.u2.s32.b32 d, a, b, c;", "b32 b32 b32 b32", 2, 100, 0x12345678, 0x2345678B},
+    {"cvt.pack.sat.s2.s32.b32 d, a, b, c;", "b32 b32 b32 b32", 100, 0xFFFFFFFF, 0x12345678, 0x23456787},
+    // atomics of 128 bits: what was in the cell, what is
+    {"{ CELL mov.b128 v, {b, c}; atom.shared.exch.b128 v, [x], v; mov.b128 {_, d}, v; }", kWords, 5, 6, 7, 6},
+    {"{ CELL mov.b128 v, {b, c}; atom.shared.exch.b128 v, [x], v; ld.shared.b64 d, [x+8]; }", kWords, 5, 6, 7,
+     7},
+    {"{ CELL mov.b128 v, {a, b}; mov.b128 w, {c, c}; atom.shared.cas.b128 v, [x], v, w; ld.shared.b64 d, "
+     "[x]; }",
+     kWords, 5, 6, 7, 7},
+    {"{ CELL mov.b128 v, {a, a}; mov.b128 w, {c, c}; atom.shared.cas.b128 v, [x], v, w; ld.shared.b64 d, "
+     "[x]; }",
+     kWords, 5, 6, 7, 5},
+    {"{ CELL mov.b128 v, {a, a}; mov.b128 w, {c, c}; atom.shared.cas.b128 v, [x], v, w; mov.b128 {_, d}, v; "
+     "}",
+     kWords, 5, 6, 7, 6},
 };
 
 // All cases in one kernel; each stores its result's bits, zero-extended, for every thread.
@@ -284,7 +303,12 @@ std::string kernel_of_cases() {
       body += "{ .reg .b" + bits + " v; mov.b" + bits + " v, " + std::to_string(values[i]) + "; mov.b" +
               bits + " " + names[i] + ", v; }\n";
     }
-    body += std::string(c.text) + "\n";
+    std::string text = c.text;
+    if (size_t cell = text.find("CELL"); cell != text.npos)
+      text.replace(cell, 4,
+                   ".shared .align 16 .b8 cells[512]; .reg .b32 x; .reg .b128 v, w; mov.u32 x, cells; "
+                   "mad.lo.u32 x, %i, 16, x; st.shared.v2.b64 [x], {a, b};");
+    body += text + "\n";
     std::string offset = "[%o+" + std::to_string(256 * at++) + "]";
     if (types[0] == "pred")
       body += "{ .reg .u64 v; selp.u64 v, 1, 0, d; st.global.u64 " + offset + ", v; }\n";

@@ -19,7 +19,7 @@ void Decoder::mbarrier() {
   for (std::string_view word : {"init", "inval", "arrive", "arrive_drop", "expect_tx", "complete_tx",
                                 "test_wait", "try_wait", "pending_count"})
     if (insn_->words[1] == word) what = word;
-  if (what.empty() || has("noComplete")) return not_simulated();
+  if (what.empty()) return not_simulated();
   bool waits = what == "test_wait" || what == "try_wait";
   if (what == "pending_count") {
     uint32_t a = source(1, Type::b64), d = destination(0, Type::u32);
@@ -47,6 +47,7 @@ void Decoder::mbarrier() {
   op.b = b;
   op.imm = at.offset;
   op.x = static_cast<uint8_t>(at.space);
+  op.n = has("noComplete") ? 2 : 1;
   if (at.narrow) op.flags |= kAddress32;
 }
 

@@ -144,7 +144,7 @@ void Decoder::store() {
 
 void Decoder::atomic() {
   bool returns = insn_->words[0] == "atom";
-  if (types_.empty() || types_.back() == Type::b128 || has("async")) return not_simulated();
+  if (types_.empty() || has("async")) return not_simulated();
   Type type = types_.back();
   std::string what;
   for (std::string_view word : {"add", "and", "or", "xor", "exch", "cas", "min", "max", "inc", "dec"})

@@ -162,10 +162,13 @@ void Decoder::move() {
 
 // cvt.pack.sat.dtype.s32[.b32] d, a, b[, c]
 void Decoder::convert_packed() {
-  if (types_.size() < 2 || types_[1] != Type::s32) return not_simulated();
+  std::string_view to;
+  for (std::string_view word : {"u2", "s2", "u4", "s4", "u8", "s8", "u16", "s16"})
+    if (has(word)) to = word;
+  if (to.empty() || !has("s32")) return not_simulated();
   uint32_t a = source(1, Type::s32), b = source(2, Type::s32);
-  uint32_t c = types_.size() > 2 ? source(3, Type::b32) : kNone, d = destination(0, Type::b32);
-  Op &op = emit("cvt.pack." + std::string(type_row(types_[0]).name));
+  uint32_t c = has("b32") ? source(3, Type::b32) : kNone, d = destination(0, Type::b32);
+  Op &op = emit("cvt.pack." + std::string(to));
   op.d = d;
   op.a = a;
   op.b = b;

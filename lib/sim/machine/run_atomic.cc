@@ -111,6 +111,31 @@ void compare_and_swap(Exec &x, const Op &op, uint32_t mask) {
   });
 }
 
+#if defined(__x86_64__)
+// 128 bits: the host's instruction is on x86-64 alone, and only here may the compiler assume it.
+__extension__ typedef unsigned __int128 Wide;
+__attribute__((target("cx16"))) Wide swap_if_equal(Wide *target, Wide expected, Wide wanted) {
+  return __sync_val_compare_and_swap(target, expected, wanted);
+}
+
+void exchange_wide(Exec &x, const Op &op, uint32_t mask) {
+  Wide b[kLanes];
+  std::memcpy(b, x.at<Wide>(op.b), sizeof b);
+  on_lanes<Wide>(x, op, mask, [&](Wide *target, uint32_t l) {
+    Wide old = 0, seen;
+    while ((seen = swap_if_equal(target, old, b[l])) != old) old = seen;
+    return old;
+  });
+}
+
+void compare_and_swap_wide(Exec &x, const Op &op, uint32_t mask) {
+  Wide b[kLanes], c[kLanes];
+  std::memcpy(b, x.at<Wide>(op.b), sizeof b);
+  std::memcpy(c, x.at<Wide>(op.c), sizeof c);
+  on_lanes<Wide>(x, op, mask, [&](Wide *target, uint32_t l) { return swap_if_equal(target, b[l], c[l]); });
+}
+#endif
+
 // On bits of a floating type: `apply` gives the new bits of the old ones.
 template <class T, class Apply>
 T update(T *target, Apply &&apply) {
@@ -200,6 +225,10 @@ constexpr Row kRows[] = {
     {"atom.cas.b16", compare_and_swap<uint16_t>},
     {"atom.cas.b32", compare_and_swap<uint32_t>},
     {"atom.cas.b64", compare_and_swap<uint64_t>},
+#if defined(__x86_64__)
+    {"atom.exch.b128", exchange_wide},
+    {"atom.cas.b128", compare_and_swap_wide},
+#endif
     {"atom.add.f32", add_f32},
     {"atom.add.f64", add_f64},
     HALVES("add", AddReal),

@@ -90,7 +90,8 @@ void bar(Exec &x, const Op &op, uint32_t mask) {
   const uint32_t *ids = x.at<uint32_t>(op.a);
   uint32_t first = first_of(mask), id = ids[first];
   uint32_t count = op.b == kNone ? 0 : x.at<uint32_t>(op.b)[first];
-  if (id > 16) return raise(x, Fault::illegal_instruction, first, "barrier " + std::to_string(id) + " of 16");
+  if (id >= std::size(x.block->barriers))
+    return raise(x, Fault::illegal_instruction, first, "barrier " + std::to_string(id) + " of 16");
   if (op.x == 1) return barrier_arrive(x, mask, id, count);
   uint32_t bits = 0;
   if (op.x >= 2) {

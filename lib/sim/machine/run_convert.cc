@@ -1,6 +1,7 @@
 // cvt between all types. Source: PTX ISA 9.0, 9.7.9.21: integers saturate where a float is out of
 // range. What it leaves open of NaNs is as the H200 has it: an integer is 0, or its top bit alone if
 // it or the float has 64 bits; floats to and from f64 keep the sign and the leading bits.
+#include <algorithm>
 #include <cfenv>
 #include <cmath>
 #include <limits>
@@ -275,13 +276,13 @@ void to_tf32(Exec &x, const Op &op, uint32_t mask) {
 }
 
 // PTX ISA 9.0, 9.7.9.22 "cvt.pack": two saturated integers, below what c holds.
-template <class T>
+template <uint32_t kBits, bool kSigned>
 void pack_integers(Exec &x, const Op &op, uint32_t mask) {
   const int32_t *a = x.at<int32_t>(op.a), *b = x.at<int32_t>(op.b);
   const uint32_t *c = op.c == kNone ? nullptr : x.at<uint32_t>(op.c);
-  constexpr int kBits = 8 * sizeof(T);
+  static constexpr int32_t kLeast = kSigned ? -(1 << (kBits - 1)) : 0, kMost = kLeast + (1 << kBits) - 1;
   auto one = [](int32_t v) {
-    return static_cast<uint32_t>(static_cast<std::make_unsigned_t<T>>(saturate_integer<T>(v)));
+    return static_cast<uint32_t>(std::clamp(v, kLeast, kMost)) & ((1u << kBits) - 1);
   };
   store_lanes<uint32_t>(x, op.d, mask, [&](int l) {
     uint32_t two = one(a[l]) << kBits | one(b[l]);
@@ -321,10 +322,14 @@ constexpr Row kRows[] = {
     {"cvt.e4m3x2.f16x2", narrow_halves<true>},
     {"cvt.e5m2x2.f16x2", narrow_halves<false>},
     {"cvt.tf32.f32", to_tf32},
-    {"cvt.pack.u16", pack_integers<uint16_t>},
-    {"cvt.pack.s16", pack_integers<int16_t>},
-    {"cvt.pack.u8", pack_integers<uint8_t>},
-    {"cvt.pack.s8", pack_integers<int8_t>},
+    {"cvt.pack.u16", pack_integers<16, false>},
+    {"cvt.pack.s16", pack_integers<16, true>},
+    {"cvt.pack.u8", pack_integers<8, false>},
+    {"cvt.pack.s8", pack_integers<8, true>},
+    {"cvt.pack.u4", pack_integers<4, false>},
+    {"cvt.pack.s4", pack_integers<4, true>},
+    {"cvt.pack.u2", pack_integers<2, false>},
+    {"cvt.pack.s2", pack_integers<2, true>},
 };
 }  // namespace
 

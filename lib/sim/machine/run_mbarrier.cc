@@ -76,6 +76,10 @@ void arrive_at(Exec &x, const Op &op, uint32_t mask) {
                 " are pending");
       return false;
     }
+    if (op.n == 2 && count == object.pending) {
+      raise(x, Fault::illegal_instruction, l, "mbarrier: .noComplete, but the phase would be complete");
+      return false;
+    }
     if (op.d != kNone) x.at<uint64_t>(op.d)[l] = object.word();
     if (kExpects) object.bytes += static_cast<int64_t>(operand(x, op, l, 0));
     if (kDrops) object.expected -= count;
