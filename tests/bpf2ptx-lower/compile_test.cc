@@ -144,6 +144,7 @@ TEST(Compile, symbols_are_those_used) {
       {"gpu/st.global", "gpu_mem_ctx", "c->size", {"egpu_size"}},
       {"gpu/bra", "gpu_branch_ctx", "c->taken_mask", {"egpu_taken_mask"}},
       {"gpu/entry", "gpu_ctx", "bpf_ktime_get_ns()", {"egpu_ktime_offset"}},
+      {"gpu/st", "gpu_mem_ctx", "gpu_ballot(c->addr & 4)", {"egpu_addr"}},
       {"gpu/entry", "gpu_ctx", "bpf_get_prandom_u32() + gpu_clock() + bpf_get_smp_processor_id()", {}},
   };
   for (const Row &row : table) {
@@ -243,7 +244,8 @@ TEST(Compile, constructs_assemble) {
       {"mul", "u64 x;", "x = c->launch_ns * c->arg[0];", "mul.lo.s64"},
       {"swap", "u64 x;", "x = __builtin_bswap64(c->arg[0]);", "prmt"},
       {"rotate", "u64 x;", "x = (c->launch_ns << 13 | c->launch_ns >> 51) * c->arg[0];", "add.u64"},
-      {"rotate by a register", "u64 x;", "x = c->launch_ns << (c->arg[0] & 63) | c->launch_ns >> (-c->arg[0] & 63);", "shr.b64"},
+      {"rotate by a register", "u64 x;",
+       "x = c->launch_ns << (c->arg[0] & 63) | c->launch_ns >> (-c->arg[0] & 63);", "shr.b64"},
       {"or", "u64 x;", "__sync_fetch_and_or(&x, c->arg[0]);", "red.global.or.b64"},
       {"xor", "u32 x;", "__sync_fetch_and_xor(&x, c->lane_id);", "red.global.xor.b32"},
       {"and result", "u32 x, y;", "y = __sync_fetch_and_and(&x, c->lane_id);", "atom.global.and.b32"},

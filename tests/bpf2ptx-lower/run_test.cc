@@ -216,6 +216,23 @@ TEST(Run, cookies_clocks_and_slots) {
   EXPECT_LT(sampled, 606u + 120);
 }
 
+// 45 threads: a whole warp and one of 13 lanes.
+TEST(Run, ballots) {
+  Gpu gpu(
+      "u64 met, wrong;\n"
+      "SEC(\"gpu/entry\") int f(struct gpu_ctx *c) {\n"
+      "  u64 all = c->thread_idx.x < 32 ? 0xffffffff : 0x1fff, low = c->lane_id, more = 0;\n"
+      "  u64 bad = (gpu_ballot(1) != all) | gpu_ballot(0) | (gpu_ballot(1ULL << 63) != all);\n"
+      "  bad |= gpu_ballot(c->lane_id & 1) != (all & 0xaaaaaaaa);\n"
+      "  if (low > 5) more = low * 3;\n"
+      "  bad |= gpu_ballot(more) != (all & ~63ULL);\n"
+      "  if (c->block_idx.x == 2) __sync_fetch_and_add(&met, gpu_ballot(low == 12) >> 12);\n"
+      "  __sync_fetch_and_add(&wrong, bad); return 0; }\n");
+  gpu.run(3, 45);
+  EXPECT_EQ(gpu.sum(".bss", 0, 0), 45u);
+  EXPECT_EQ(gpu.sum(".bss", 0, 8), 0u);
+}
+
 // RFC 9669, 4.1 and 4.2: each instruction on values that the compiler does not know.
 TEST(Run, arithmetic) {
   struct Row {

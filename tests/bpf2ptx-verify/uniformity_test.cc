@@ -229,10 +229,20 @@ call bpf_ktime_get_ns
 r8 = r0
 call bpf_get_smp_processor_id
 r9 = r0
-r0 = 0
+r1 = r6
+call gpu_ballot
 exit
 )",
      {"r6 lane", "r7 lane", "r8 warp", "r9 warp"}},
+    {"a ballot is the same for all it asks",
+     R"(
+r1 = *(u32 *)(r1 +52)
+call gpu_ballot
+r6 = r0
+r0 = 0
+exit
+)",
+     {"r6 warp"}},
     {"an array's value is that of its key",
      R"(
 r6 = *(u32 *)(r1 +24)

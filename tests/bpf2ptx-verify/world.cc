@@ -138,6 +138,7 @@ class World {
         return number();
       case 7:
       case 8:
+      case 0x6005:
         return number() & 0xffffffff;
       case 0x6001:
         return kCookieAddress;

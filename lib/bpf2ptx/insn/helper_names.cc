@@ -19,6 +19,7 @@ constexpr GpuHelper kGpuHelpers[] = {
     {0x6001, "gpu_cookie"},
     {0x6003, "gpu_clock"},
     {0x6004, "gpu_log2_slot"},
+    {0x6005, "gpu_ballot"},
 };
 
 }  // namespace

@@ -57,6 +57,13 @@ Value *Builder::ptx(const std::string &text, const std::string &constraints, Typ
   return call;
 }
 
+Value *Builder::together(const std::string &text, const std::string &constraints, Type *result,
+                         llvm::ArrayRef<Value *> arguments) {
+  auto *call = llvm::cast<llvm::CallInst>(ptx(text, constraints, result, arguments));
+  call->setConvergent();
+  return call;
+}
+
 Value *Builder::global_pointer(Value *address) {
   return CreateIntToPtr(address, llvm::PointerType::get(getContext(), kGlobal));
 }

@@ -34,6 +34,9 @@ class Builder : public llvm::IRBuilder<> {
   /// Inline PTX that must stay where it is; it clobbers memory if `memory`.
   llvm::Value *ptx(const std::string &text, const std::string &constraints, llvm::Type *result,
                    llvm::ArrayRef<llvm::Value *> arguments = {}, bool memory = false);
+  /// The same of what the lanes of a warp do together: it stays under the branches it is under.
+  llvm::Value *together(const std::string &text, const std::string &constraints, llvm::Type *result,
+                        llvm::ArrayRef<llvm::Value *> arguments = {});
 
   llvm::Value *global_pointer(llvm::Value *address);
   llvm::Value *byte_offset(llvm::Value *pointer, llvm::Value *bytes);

@@ -14,17 +14,10 @@ using llvm::Value;
 
 // Numbers: include/uapi/linux/bpf.h and include/egpu/gpu.bpf.h.
 const Translator::HelperRow Translator::kHelpers[] = {
-    {1, &Translator::map_lookup},
-    {2, &Translator::map_update},
-    {5, &Translator::ktime},
-    {6, &Translator::trace_printk},
-    {7, &Translator::prandom},
-    {8, &Translator::smp_processor_id},
-    {181, &Translator::loop},
-    {0x6001, &Translator::cookie},
-    {0x6003, &Translator::clock},
-    {0x6004, &Translator::log2_slot},
-    {0, nullptr},
+    {1, &Translator::map_lookup},     {2, &Translator::map_update},  {5, &Translator::ktime},
+    {6, &Translator::trace_printk},   {7, &Translator::prandom},     {8, &Translator::smp_processor_id},
+    {181, &Translator::loop},         {0x6001, &Translator::cookie}, {0x6003, &Translator::clock},
+    {0x6004, &Translator::log2_slot}, {0x6005, &Translator::ballot}, {0, nullptr},
 };
 
 // Is this the call that is made, of those that the instruction can make? Its selecting arguments
@@ -130,6 +123,15 @@ Value *Translator::log2_slot(int, const HelperCall &) {
   Value *zeros = b_.CreateBinaryIntrinsic(llvm::Intrinsic::ctlz, get(Reg{1}), b_.getFalse());
   Value *slot = b_.CreateSub(b_.i32(64), b_.CreateTrunc(zeros, b_.getInt32Ty()));
   return b_.CreateZExt(b_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, slot, b_.i32(63)), b_.getInt64Ty());
+}
+
+// Lanes that are together are asked together, whatever the mask at the program's start was: `vote` waits
+// for all lanes in its mask, and the verifier's labels do not promise that they come (verify/uniform.h).
+Value *Translator::ballot(int, const HelperCall &) {
+  Value *mask = b_.together("activemask.b32 $0;", "=r", b_.getInt32Ty());
+  Value *yes = b_.CreateICmpNE(get(Reg{1}), b_.i64(0));
+  Value *lanes = b_.together("vote.sync.ballot.b32 $0, $1, $2;", "=r,b,r", b_.getInt32Ty(), {yes, mask});
+  return b_.CreateZExt(lanes, b_.getInt64Ty());
 }
 
 // bpf_loop(count, callback, context, flags): the callback in a counted loop, until it

@@ -115,6 +115,7 @@ class Translator {
   llvm::Value *loop(int index, const HelperCall &call);
   llvm::Value *cookie(int index, const HelperCall &call);
   llvm::Value *clock(int index, const HelperCall &call);
+  llvm::Value *ballot(int index, const HelperCall &call);
   llvm::Value *log2_slot(int index, const HelperCall &call);
 
   const Program &program_;

@@ -28,6 +28,7 @@ constexpr Helper kHelpers[] = {
     {0x6001, {ctx}, Ret::cookie, 0, true, false, grid},
     {0x6003, {}, Ret::scalar, kAny, false, true, warp},
     {0x6004, {scalar}, Ret::scalar, 63, false, false, grid},
+    {0x6005, {scalar}, Ret::scalar, kU32, false, false, warp, true},
 };
 
 struct NoHelper {

@@ -33,8 +33,9 @@ struct Helper {
   Ret ret;
   uint64_t ret_max;  // largest result of a scalar
   bool entry_exit_only;
-  bool outside;     // result changes by itself: the clock, a random number
-  Uniform uniform;  // of the result, if the arguments do not vary
+  bool outside;           // result changes by itself: the clock, a random number
+  Uniform uniform;        // of the result, if the arguments do not vary
+  bool together = false;  // asks all lanes of the warp at once: see convergence.h
 };
 
 /// The row of a helper; null: no such helper on a GPU.

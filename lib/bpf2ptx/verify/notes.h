@@ -1,5 +1,5 @@
 // Notes about an accepted program: what it will cost that its author may not have meant to pay.
-// None of them is an error: nothing that a program can ask for needs the lanes of a warp together.
+// None of them is an error; where lanes that part make one is in convergence.h.
 #pragma once
 #include <string>
 #include <vector>

@@ -46,6 +46,7 @@ class Analysis {
     std::vector<Uniform> branch;                // by block: how its branch varies
     std::vector<std::optional<FlowGraph::Split>> splits;  // by block: of varying branches
     std::vector<int> loop_exits;                          // varying branches that can leave a loop
+    Uniform rounds = Uniform::grid;                       // of a callback: how often it is called
   };
 
   Flow &flow(size_t chain) { return flows_[chain]; }
@@ -252,7 +253,7 @@ class Analysis {
     FlowState::Cell result{limited(helper.uniform), insn};
     for (const HelperCall &call : facts.calls)
       for (size_t i = 0; i < call.args.size(); ++i) {
-        if (helper.args[i] == Arg::none) continue;
+        if (helper.args[i] == Arg::none || helper.together) continue;
         result.label = join(result.label, state.regs[i + 1].label);
         for (const Pointer &p : call.args[i].pointers)
           result.label = join(result.label, argument(helper, helper.args[i], call, p, state));
@@ -312,6 +313,7 @@ class Analysis {
         Uniform more = join(rounds, end->regs[0].label);
         changed = more != rounds;
         rounds = more;
+        flow(static_cast<size_t>(callee)).rounds = rounds;
         changed |= state.take_frames(*end, insn, rounds, true);
       }
     }
@@ -322,8 +324,8 @@ class Analysis {
   void find_control() {
     for (size_t c = 0; c < facts_.chains.size(); ++c) {
       const Chain &chain = facts_.chains[c];
-      Uniform above = Uniform::grid;
-      if (chain.parent >= 0) above = row(static_cast<size_t>(chain.parent), chain.call).control;
+      Uniform above = flows_[c].rounds;
+      if (chain.parent >= 0) above = join(above, row(static_cast<size_t>(chain.parent), chain.call).control);
       const Flow &f = flows_[c];
       std::vector<Uniform> control(f.out.size(), above);
       for (size_t b = 0; b < f.out.size(); ++b)

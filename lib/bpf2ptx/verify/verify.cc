@@ -1,4 +1,5 @@
 #include "lib/bpf2ptx/verify/claims.h"
+#include "lib/bpf2ptx/verify/convergence.h"
 #include "lib/bpf2ptx/verify/explore.h"
 #include "lib/bpf2ptx/verify/frames.h"
 #include "lib/bpf2ptx/verify/notes.h"
@@ -25,6 +26,7 @@ Result<Facts> prove(const Program &program, const Object &object, const VerifyOp
   Facts facts = collector.finish(cost);
   if (auto e = check_stack_depth(structure, facts, messages)) return *e;
   facts.uniformity = find_uniformity(program, object, facts);
+  *refusals = find_partings(program, facts, messages);
   for (std::string &note : find_notes(program, object, facts, messages))
     facts.notes.push_back(std::move(note));
   return facts;
