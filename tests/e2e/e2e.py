@@ -217,6 +217,15 @@ def cookies(bench):
     return "3 programs"
 
 
+def ballots(bench):
+    """gpu_ballot() at a load asks the lanes that load together"""
+    counts, _ = counts_of(bench, bench.example("vecadd"))
+    values = globals_of(bench.load("ballots", bench.example("vecadd"))[0])
+    expect("lanes", values["lanes"], counts["global_loads"])
+    expect("wrong", values["wrong"], 0)
+    return f"{values['lanes']} loads"
+
+
 def memheat_exact(bench):
     """memheat without sampling: loads, stores and bytes are the analytic ones"""
     counts, _ = counts_of(bench, bench.example("vecadd"))
@@ -563,7 +572,7 @@ def list_kernels(bench):
 
 
 CASES = {f.__name__: f for f in (
-    kcount_vecadd, kcount_graph, launch_forms, blockdur_vecadd, smload_sums, scopes, cookies, memheat_exact, diverge_branches,
+    kcount_vecadd, kcount_graph, launch_forms, blockdur_vecadd, smload_sums, scopes, cookies, ballots, memheat_exact, diverge_branches,
     args_printk, same_results, launchlat_counts, status_passes, attach_once, attach_starting, attach_interrupt, attach_live_reads, attach_many,
     attach_killed, attach_target_exits, attach_target_killed, errors, no_match, map_not_found, not_ours, sass_only, verbose_footprint, list_kernels)}
 
