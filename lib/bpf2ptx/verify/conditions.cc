@@ -6,18 +6,24 @@
 namespace egpu::bpf {
 namespace {
 
-// The register's number is known to be in `range`, and so is every copy of it.
+// The register's number is known to be in `range`; so is every copy of it, and what is a constant more lies
+// as much higher.
 void learn(State &state, Value &value, const Range &range) {
   value.range = range;
   if (value.id == 0) return;
   uint32_t id = value.id;
+  int64_t delta = value.delta;
   state.for_each_value([&](Value &copy) {
-    if (copy.is_scalar() && copy.id == id) copy.range = range;
+    if (!copy.is_scalar() || copy.id != id) return;
+    Range higher = range;
+    if (copy.delta != delta)
+      higher = eval(AluOp::add, true, range, Range::constant(static_cast<uint64_t>(copy.delta - delta)));
+    copy.range = intersect(copy.range, higher).value_or(higher);
   });
 }
 
 bool same_number(const Value &a, const Value &b, bool same_register) {
-  return same_register || (a.id != 0 && a.id == b.id);
+  return same_register || (a.id != 0 && a.id == b.id && a.delta == b.delta);
 }
 
 bool holds_for_equals(CmpOp op) {

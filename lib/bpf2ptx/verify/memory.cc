@@ -172,7 +172,7 @@ Transfer::Check Transfer::run(State &state, const Load &op) {
   }
   if (op.sign_extend) {
     Range extended = extend(value.range, op.bytes, true);
-    if (!(extended == value.range)) value.id = 0;
+    if (!(extended == value.range)) value.unlink();
     value.range = extended;
   }
   collector_.loaded(value.is_constant() ? std::optional(value.range.value()) : std::nullopt);

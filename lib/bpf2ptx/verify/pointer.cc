@@ -14,13 +14,28 @@ bool is_division(AluOp op) {
   return op == AluOp::div || op == AluOp::sdiv || op == AluOp::mod || op == AluOp::smod;
 }
 
+bool is_shift(AluOp op) { return op == AluOp::lsh || op == AluOp::rsh || op == AluOp::arsh; }
+
 bool excludes_zero(const Range &range, bool is64) {
   return is64 ? !range.contains(0) : !range.low.contains(0) || !truncate(range.bits, 4).contains(0);
 }
 
 }  // namespace
 
+// Constants that are well defined by RFC 9669 and yet mistakes; Linux refuses them too, and only where a
+// path leads.
+Transfer::Check Transfer::check_constant(const Alu &op) const {
+  auto *imm = std::get_if<Imm>(&op.src);
+  if (!imm) return std::nullopt;
+  if (is_division(op.op) && imm->value == 0) return fail("division by zero");
+  int width = op.is64 ? 64 : 32;
+  if (is_shift(op.op) && (imm->value < 0 || imm->value >= width))
+    return fail(format("shift of a {}-bit number by {}; shift by 0 to {}", width, imm->value, width - 1));
+  return std::nullopt;
+}
+
 Transfer::Check Transfer::run(State &state, const Alu &op) {
+  EGPU_CHECK(check_constant(op));
   Value src = operand(state, op.src);
   Value &dst = state.reg(op.dst.n);
   if (dst.is_pointer() || src.is_pointer()) {
@@ -56,6 +71,14 @@ Transfer::Check Transfer::run(State &state, const Alu &op) {
   auto *src_reg = std::get_if<Reg>(&op.src);
   if (src_reg && *src_reg == op.dst && (op.op == AluOp::sub || op.op == AluOp::xor_))
     result = Value::constant(0);
+  // A constant more than a number that others are equal to; the second step away is forgotten, as in Linux,
+  // so that a counting loop comes to states that are alike.
+  bool step = op.op == AluOp::add && op.is64 && src.is_constant() && dst.id && dst.delta == 0;
+  auto delta = static_cast<int64_t>(src.range.value());
+  if (step && !result.range.is_constant() && delta >= INT32_MIN && delta <= INT32_MAX) {
+    result.id = dst.id;
+    result.delta = static_cast<int32_t>(delta);
+  }
   set(state, op.dst, result);
   return std::nullopt;
 }

@@ -51,7 +51,7 @@ void Stack::store(int begin, int size, const Value &value) {
   Value stored = value;
   if (stored.is_scalar()) {
     Range narrow = extend(stored.range, size, false);
-    if (!(narrow == stored.range)) stored.id = 0;
+    if (!(narrow == stored.range)) stored.unlink();
     stored.range = narrow;
   }
   spills_.push_back({begin, size, stored});
@@ -77,7 +77,7 @@ Value part_of(const Stack::Spill &spill, int begin, int size) {
   auto shift = static_cast<uint64_t>(8 * (begin - spill.begin));
   if (shift) part.range = eval(AluOp::rsh, true, part.range, Range::constant(shift));
   part.range = extend(part.range, size, false);
-  if (!(part.range == spill.value.range)) part.id = 0;
+  if (!(part.range == spill.value.range)) part.unlink();
   return part;
 }
 

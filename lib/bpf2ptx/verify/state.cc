@@ -25,7 +25,9 @@ bool covers_value(const Value &seen, const Value &now, IdMap &ids) {
   // Nothing was known of the register, so nothing relied on it.
   if (seen.kind == Kind::uninit) return true;
   if (seen.kind != now.kind) return false;
-  if (seen.kind == Kind::scalar) return seen.range.covers(now.range) && ids.same(seen.id, now.id);
+  if (seen.kind == Kind::scalar)
+    return seen.range.covers(now.range) && (seen.id == 0 || seen.delta == now.delta) &&
+           ids.same(seen.id, now.id);
   if (seen.frame != now.frame || seen.map != now.map || seen.function != now.function) return false;
   if (seen.offset != now.offset || !seen.range.covers(now.range)) return false;
   return ids.same(seen.id, now.id);
@@ -92,7 +94,7 @@ void drop_lonely_ids(State &state) {
   });
   if (uses.empty()) return;
   state.for_each_value([&](Value &v) {
-    if (v.is_scalar() && v.id && uses[v.id] == 1) v.id = 0;
+    if (v.is_scalar() && v.id && uses[v.id] == 1) v.unlink();
   });
 }
 

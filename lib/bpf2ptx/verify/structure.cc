@@ -61,7 +61,6 @@ class Checker {
 
   std::optional<Error> check_insn(int i) {
     const Op &op = op_at(i);
-    if (auto *alu = std::get_if<Alu>(&op)) return check_alu(i, *alu);
     if (auto *load = std::get_if<LoadMap>(&op)) return check_map(i, load->map);
     if (auto *load = std::get_if<LoadMapValue>(&op)) {
       if (auto e = check_map(i, load->map)) return e;
@@ -93,20 +92,6 @@ class Checker {
   std::optional<Error> check_map(int i, int map) const {
     if (map >= 0 && static_cast<size_t>(map) < object_.maps.size()) return std::nullopt;
     return messages_.error(i, format("there is no map number {}", map));
-  }
-
-  std::optional<Error> check_alu(int i, const Alu &alu) const {
-    auto *imm = std::get_if<Imm>(&alu.src);
-    if (!imm) return std::nullopt;
-    bool divides =
-        alu.op == AluOp::div || alu.op == AluOp::sdiv || alu.op == AluOp::mod || alu.op == AluOp::smod;
-    if (divides && imm->value == 0) return messages_.error(i, "division by zero");
-    bool shifts = alu.op == AluOp::lsh || alu.op == AluOp::rsh || alu.op == AluOp::arsh;
-    int width = alu.is64 ? 64 : 32;
-    if (shifts && (imm->value < 0 || imm->value >= width))
-      return messages_.error(
-          i, format("shift of a {}-bit number by {}; shift by 0 to {}", width, imm->value, width - 1));
-    return std::nullopt;
   }
 
   std::optional<Error> check_reachable() const {

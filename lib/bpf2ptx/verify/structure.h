@@ -1,4 +1,4 @@
-// What can be checked before any path is explored: shape of the control flow, operands.
+// What can be checked before any path is explored: shape of the control flow, maps.
 #pragma once
 #include <optional>
 #include <vector>
@@ -14,8 +14,8 @@ struct Structure {
   std::vector<std::string> names;  // of the subprograms
 };
 
-/// Every target inside its subprogram, no way off the end, no unreachable instruction, operands
-/// in range, maps that exist.
+/// Every target inside its subprogram, no way off the end, no unreachable instruction, maps
+/// that exist.
 Result<Structure> check_structure(const Program &program, const Object &object, const Messages &messages);
 
 }  // namespace egpu::bpf

@@ -88,7 +88,7 @@ Transfer::Check Transfer::run(State &state, const Mov &op) {
   if (same && !from.id && !from.range.is_constant()) from.id = fresh_id();
   Value copy = from;
   copy.range = range;
-  if (!same) copy.id = 0;
+  if (!same) copy.unlink();
   set(state, op.dst, copy);
   return std::nullopt;
 }
@@ -97,7 +97,7 @@ Transfer::Check Transfer::run(State &state, const Neg &op) {
   EGPU_CHECK(scalar_operand(state, op.dst.n, "a pointer cannot be negated"));
   Value value = state.reg(op.dst.n);
   value.range = negate(op.is64, value.range);
-  value.id = 0;
+  value.unlink();
   set(state, op.dst, value);
   return std::nullopt;
 }
@@ -106,7 +106,7 @@ Transfer::Check Transfer::run(State &state, const Endian &op) {
   EGPU_CHECK(scalar_operand(state, op.dst.n, "the bytes of a pointer cannot be swapped"));
   Value value = state.reg(op.dst.n);
   value.range = eval(op, value.range);
-  value.id = 0;
+  value.unlink();
   set(state, op.dst, value);
   return std::nullopt;
 }

@@ -55,6 +55,7 @@ class Transfer {
   Error may_be_null(const Value &value, int reg) const;
 
   // pointer.cc
+  Check check_constant(const Alu &op) const;
   Check run(State &, const Alu &);
   Error far_outside(const Value &pointer, int reg) const;
   Result<Value> add_to_pointer(const Value &pointer, const Value &number, bool subtract, int reg) const;

@@ -25,8 +25,10 @@ struct Value {
   int frame = 0;      // of a stack pointer: which frame's
   int map = -1;       // of map, map_value, map_value_or_null
   int function = -1;  // of a function: its first instruction
-  // Values with the same id that is not 0 are equal (scalars) or NULL together (map_value_or_null).
+  // Values with the same id that is not 0 are equal, but for their deltas (scalars), or NULL together
+  // (map_value_or_null).
   uint32_t id = 0;
+  int32_t delta = 0;   // of a scalar with an id: how much more it is than the number that the id stands for
   int64_t offset = 0;  // of a pointer: the part known exactly; the address is base + offset + range
   Range range{};       // of a scalar: its value; of a pointer: the variable part of its offset
   // For messages only: the instruction that made the value, and the load of memory that other
@@ -47,6 +49,9 @@ struct Value {
     v.range = Range::constant(0);
     return v;
   }
+
+  /// No other value is known to be equal.
+  void unlink() { id = 0, delta = 0; }
 
   bool is_scalar() const { return kind == Kind::scalar; }
   bool is_pointer() const { return kind != Kind::scalar && kind != Kind::uninit; }
