@@ -114,7 +114,7 @@ TEST_F(Cluster, FunctionAttributes) {
   EXPECT_EQ(get(any, kClusterWidth), 0);
   EXPECT_EQ(get(pair, kClusterWidth), 2);
   EXPECT_EQ(get(pair, kClusterDepth), 1);
-  EXPECT_EQ(cu("cuFuncSetAttribute", pair, int{kClusterWidth}, 4), 800);
+  EXPECT_EQ(cu("cuFuncSetAttribute", pair, int{kClusterWidth}, 4), 1);
 
   // A kernel without a size of its own gets one by its attributes, for every kind of launch.
   for (int attribute : {kClusterWidth, kClusterHeight, kClusterDepth})

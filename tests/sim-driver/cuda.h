@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
@@ -15,9 +16,16 @@
 
 namespace egpu::sim {
 
+/// Is another driver than the simulated one tested (tests/gpu/driver-tests.sh)?
+inline bool is_real_driver() { return std::getenv("EGPU_TEST_LIBCUDA") != nullptr; }
+
+// Ends a test on a real driver: what follows is the simulator's own, or undefined there.
+#define EGPU_SIMULATED_ONLY(why) \
+  if (::egpu::sim::is_real_driver()) GTEST_SKIP() << why
+
 inline void *cuda_library() {
   static void *library = [] {
-    const char *path = std::getenv("EGPU_TEST_LIBCUDA");  // another driver to test: a real one, say
+    const char *path = std::getenv("EGPU_TEST_LIBCUDA");
     return dlopen(path ? path : EGPU_BINARY_DIR "/lib/sim/libcuda.so.1", RTLD_NOW);
   }();
   return library;
@@ -35,6 +43,8 @@ inline void *symbol(const std::string &name) {
 /// Calls a driver function; the arguments' types must be the function's.
 template <class... Arguments>
 int cu(const char *name, Arguments... arguments) {
+  static const bool is_traced = std::getenv("EGPU_TEST_CALLS") != nullptr;  // to see where a driver crashes
+  if (is_traced) std::fprintf(stderr, "%s\n", name);
   return reinterpret_cast<int (*)(Arguments...)>(symbol(name))(arguments...);
 }
 

@@ -1,4 +1,4 @@
-// Sticky errors: a kernel's fault is the answer to every later call in its context, and only there.
+// Sticky errors: a kernel's fault is the answer to every later call in its context.
 #include "tests/sim-driver/cuda.h"
 
 namespace egpu::sim {
@@ -15,13 +15,6 @@ TEST_F(Fault, IllegalAddressSticks) {
   unsigned value = 0;
   EXPECT_EQ(cu("cuMemcpyDtoH_v2", static_cast<void *>(&value), values, size_t{4}), 700);
   EXPECT_EQ(cu("cuStreamSynchronize", static_cast<Handle>(nullptr)), 700);
-
-  // A new context works.
-  Handle fresh = nullptr;
-  EXPECT_EQ(cu("cuCtxCreate_v2", &fresh, 0u, 0), 0);
-  EXPECT_EQ(cu("cuMemAlloc_v2", &address, size_t{64}), 0);
-  EXPECT_EQ(cu("cuCtxSynchronize"), 0);
-  EXPECT_EQ(cu("cuCtxDestroy_v2", fresh), 0);
 }
 
 TEST_F(Fault, WorkBehindAFaultIsNotDone) {
@@ -42,6 +35,7 @@ TEST_F(Fault, MisalignedAddress) {
 }
 
 TEST_F(Fault, PastTheEndOfAnAllocation) {
+  EGPU_SIMULATED_ONLY("a GPU maps whole pages");
   const Address values = allocate(64);
   EXPECT_EQ(launch("store", nullptr, values + 60, 1u), 0);
   EXPECT_EQ(cu("cuCtxSynchronize"), 0);

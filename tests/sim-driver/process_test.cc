@@ -5,6 +5,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "tests/sim-driver/cuda.h"
+
 namespace {
 
 using testing::HasSubstr;
@@ -28,6 +30,7 @@ Outcome run(const std::string &command) {
 const std::string kVecadd = EGPU_BINARY_DIR "/examples/vecadd";
 
 TEST(Process, InjectionLibraryIsLoadedOnceBeforeInitReturns) {
+  EGPU_SIMULATED_ONLY("a program for the simulator");
   const Outcome with =
       run("CUDA_INJECTION64_PATH=" EGPU_INJECTION " " + kVecadd + " --launches 1 --threads 4");
   EXPECT_EQ(with.status, 0) << with.output;
@@ -39,6 +42,7 @@ TEST(Process, InjectionLibraryIsLoadedOnceBeforeInitReturns) {
 }
 
 TEST(Process, EnvironmentConfiguresTheDevices) {
+  EGPU_SIMULATED_ONLY("a program for the simulator");
   EXPECT_THAT(run("EGPU_SIM_DEVICES=0 " + kVecadd).output, HasSubstr("CUDA_ERROR_NO_DEVICE"));
   const Outcome trace =
       run("EGPU_SIM_TRACE=1 EGPU_SIM_DEVICES=2 EGPU_SIM_CC=7.5 " + kVecadd + " --launches 1");
@@ -50,6 +54,7 @@ TEST(Process, EnvironmentConfiguresTheDevices) {
 }
 
 TEST(Process, OutputsAreTheSameWithEverySeedAndThreadCount) {
+  EGPU_SIMULATED_ONLY("a program for the simulator");
   const auto output_of = [](const std::string &environment, const std::string &options,
                             const std::string &name) {
     const std::string path = testing::TempDir() + "egpu-sim-" + name + "." + std::to_string(getpid());

@@ -17,8 +17,11 @@ Status create(Handle *made, unsigned flags, Ordinal ordinal) {
   if (!made) return kInvalidValue;
   Device *device = nullptr;
   CU_TRY(initialized_device(ordinal, &device));
+  ThreadState &thread = thread_state();
+  // As seen on an H200: not while a context that has failed is current.
+  if (!thread.stack.empty() && thread.stack.back()) CU_TRY(thread.stack.back()->status());
   auto context = std::make_shared<Context>(*device, false, flags);
-  thread_state().stack.push_back(context.get());
+  thread.stack.push_back(context.get());
   *made = publish(std::move(context));
   return kSuccess;
 }
@@ -38,8 +41,7 @@ Status push(Handle handle) {
   if (!driver().initialized) return kNotInitialized;
   const std::shared_ptr<Context> context = find<Context>(handle);
   if (!context) return kInvalidContext;
-  if (context->destroyed) return kContextIsDestroyed;
-  thread_state().stack.push_back(context.get());
+  thread_state().stack.push_back(context.get());  // a destroyed one too: its use is the error
   return kSuccess;
 }
 
@@ -59,14 +61,20 @@ Status release_primary(Ordinal ordinal) {
     const std::lock_guard lock(device->mutex);
     if (device->primary_references == 0) return kInvalidContext;
     if (--device->primary_references > 0) return kSuccess;
+    device->primary->destroyed = true;
   }
   device->primary->reset();
   return kSuccess;
 }
 
+// Its references stay, its handle is of no use until the context is retained again.
 Status reset_primary(Ordinal ordinal) {
   Device *device = nullptr;
   CU_TRY(initialized_device(ordinal, &device));
+  {
+    const std::lock_guard lock(device->mutex);
+    device->primary->destroyed = true;
+  }
   device->primary->reset();
   return kSuccess;
 }
@@ -92,7 +100,7 @@ Status context_or_current(Handle handle, Context **context) {
   const std::shared_ptr<Context> found = find<Context>(handle);
   if (!found) return kInvalidContext;
   *context = found.get();
-  return found->status();
+  return found->destroyed ? kContextIsDestroyed : found->status();
 }
 
 }  // namespace
@@ -129,7 +137,6 @@ CU_API(cuCtxSetCurrent, (Handle handle), (handle)) {
   }
   const std::shared_ptr<Context> context = find<Context>(handle);
   if (!context) return kInvalidContext;
-  if (context->destroyed) return kContextIsDestroyed;
   if (stack.empty()) stack.push_back(nullptr);
   stack.back() = context.get();
   return kSuccess;
@@ -238,6 +245,7 @@ CU_API(cuDevicePrimaryCtxRetain, (Handle * context, Ordinal ordinal), (context, 
   CU_TRY(initialized_device(ordinal, &device));
   const std::lock_guard lock(device->mutex);
   ++device->primary_references;
+  device->primary->destroyed = false;
   *context = handle_of(*device->primary);
   return kSuccess;
 }
@@ -258,6 +266,6 @@ CU_API(cuDevicePrimaryCtxGetState, (Ordinal ordinal, unsigned *flags, int *activ
   CU_TRY(initialized_device(ordinal, &device));
   const std::lock_guard lock(device->mutex);
   *flags = device->primary_flags;
-  *active = device->primary_references > 0;
+  *active = device->primary_references > 0 && !device->primary->destroyed;
   return kSuccess;
 }

@@ -59,25 +59,27 @@ std::string abi_name(const char *name, int version) {
   return name;
 }
 
+// As seen on an H200: not finding it is no error for who asked for the result.
+Status not_found(QueryResult why, int *result) {
+  if (!result) return kNotFound;
+  *result = why;
+  return kSuccess;
+}
+
 Status proc_address(const char *name, void **function, int version, uint64_t flags, int *result) {
   if (!name || !function || flags > kPerThreadFlag) return kInvalidValue;
   *function = nullptr;
   if (result) *result = kFound;
   if (!*name) return kSuccess;  // a runtime's first and last question (cuda-formats.md, section 5)
   const std::string symbol = abi_name(name, version);
-  if (symbol.empty()) {
-    if (result) *result = kVersionNotSufficient;
-    return kNotFound;
-  }
+  if (symbol.empty()) return not_found(kVersionNotSufficient, result);
   if (std::strncmp(name, "cu", 2) == 0) {
     if (flags == kPerThreadFlag)
       for (const char *suffix : {"_ptsz", "_ptds"})
         if (!*function) *function = own_symbol(symbol + suffix);
     if (!*function) *function = own_symbol(symbol);
   }
-  if (*function) return kSuccess;
-  if (result) *result = kSymbolNotFound;
-  return kNotFound;
+  return *function ? kSuccess : not_found(kSymbolNotFound, result);
 }
 
 Status unwritten(const char *name, bool *said) {

@@ -57,7 +57,10 @@ Status begin_capture(Stream &stream, int mode, std::shared_ptr<Graph> into) {
 Status end_capture(Stream &stream, std::shared_ptr<Graph> *graph) {
   const std::shared_ptr<Capture> capture = stream.capture;
   if (!capture) return kIllegalState;
-  if (&capture->origin != &stream) return kStreamCaptureUnmatched;
+  if (&capture->origin != &stream) {
+    capture->invalidated = true;
+    return kStreamCaptureUnmatched;
+  }
   if (capture->mode != kCaptureRelaxed && capture->thread != std::this_thread::get_id())
     return kStreamCaptureWrongThread;
   Status status = capture->invalidated ? kStreamCaptureInvalidated : kSuccess;

@@ -37,7 +37,7 @@ class Context : public Object {
   const bool is_primary;
   const uint64_t id;
   unsigned flags;
-  std::atomic<bool> destroyed{false};
+  std::atomic<bool> destroyed{false};  // a primary one: until it is retained again
 
   /// The error that all further calls give: a kernel's fault kills its context.
   Status status() const { return static_cast<Status>(status_.load(std::memory_order_acquire)); }

@@ -219,7 +219,7 @@ Status set_attribute(const Device &device, const KernelInfo &info, Attributes &a
     case kClusterWidth:
     case kClusterHeight:
     case kClusterDepth:
-      if (info.cluster[0]) return kNotPermitted;  // the kernel's own cannot be changed
+      if (info.cluster[0]) return kInvalidValue;  // the kernel's own cannot be changed
       [[fallthrough]];
     case kNonPortableCluster:
     case kClusterPolicy:
