@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Our CUDA runtime on NVIDIA's driver: builds the programs of tests/sim-runtime/programs and the
-# examples with nvcc -cudart shared, and runs each with our libcudart.so.13 and with NVIDIA's. Both
-# must pass the program's own checks and give the same checksum of its output. PASS or FAIL per program.
+# examples with nvcc -cudart shared, and runs each with our libcudart.so.13 and with NVIDIA's; builds the
+# programs with -cudart static and our libcudart_static.a, too. All must pass the program's own checks and
+# give the same checksum of its output. PASS or FAIL per program.
 # Needs a package of scripts/package.sh, nvcc, a GPU.
 # Usage: tests/gpu/runtime.sh [--record] PACKAGE.tar.gz [WORK_DIRECTORY [PROGRAM...]]
 #   --record    write the checksums with NVIDIA's runtime to WORK_DIRECTORY/h200.txt (kept in
@@ -25,7 +26,9 @@ mkdir -p "$work/programs"
 tar -C "$work" -xzf "$package"
 ours=$work/egpu/lib/cudart
 theirs=$(dirname "$(find -L "$(dirname "$(readlink -f "$nvcc")")/.." -name libcudart.so.13 2>/dev/null | head -1)")
-[ -f "$ours/libcudart.so.13" ] || { echo "FAIL: the package has no libcudart.so.13"; exit 1; }
+for file in libcudart.so.13 libcudart_static.a; do
+  [ -f "$ours/$file" ] || { echo "FAIL: the package has no $file"; exit 1; }
+done
 [ -f "$theirs/libcudart.so.13" ] || { echo "FAIL: nvcc's toolkit has no libcudart.so.13"; exit 1; }
 
 names=("$@")
@@ -33,28 +36,33 @@ if [ ${#names[@]} = 0 ]; then
   for file in "$source"/tests/sim-runtime/programs/*.cu; do names+=("$(basename "$file" .cu)"); done
 fi
 build() {
-  local name=$1 options=(-cudart shared)
+  local name=$1 program=$work/programs/$1 options=(-std=c++17 -arch="sm_$capability")
   case $name in
     per_thread) options+=(--default-stream per-thread) ;;
   esac
-  nvcc -std=c++17 -arch="sm_$capability" "$source/tests/sim-runtime/programs/$name.cu" -o "$work/programs/$name" "${options[@]}"
+  nvcc "${options[@]}" -c "$source/tests/sim-runtime/programs/$name.cu" -o "$program.o" || return 255
+  nvcc "${options[@]}" "$program.o" -o "$program" -cudart shared || return 255
+  nvcc "${options[@]}" "$program.o" -o "$program.static" -cudart static -L"$ours" || return 255
 }
 export -f build
-export source work capability
+export source work capability ours
 printf '%s\n' "${names[@]}" | xargs -P "$(nproc)" -I{} bash -c 'build {}' || { echo "FAIL: build"; exit 1; }
 
 status=0
-# report NAME: what the two runs left in $work/NAME.{ours,theirs} (output) and .status
+checksum_of() { awk '$1 == "checksum" {print $2}' "$work/$1"; }
+# report NAME RUNTIME...: what the runs left in $work/NAME.RUNTIME; the last of them is NVIDIA's.
 report() {
-  local name=$1 ours_sum theirs_sum verdict=PASS why=
-  ours_sum=$(awk '$1 == "checksum" {print $2}' "$work/$name.ours")
-  theirs_sum=$(awk '$1 == "checksum" {print $2}' "$work/$name.theirs")
-  grep -q '^PASS' "$work/$name.theirs" || why+=" [fails with NVIDIA's runtime]"
-  grep -q '^PASS' "$work/$name.ours" || why+=" [fails with our runtime]"
-  [ "$ours_sum" = "$theirs_sum" ] || why+=" [checksum $ours_sum, with NVIDIA's runtime $theirs_sum]"
+  local name=$1 runtime sum theirs_sum verdict=PASS why=
+  shift
+  theirs_sum=$(checksum_of "$name.theirs")
+  for runtime in "$@"; do
+    sum=$(checksum_of "$name.$runtime")
+    grep -q '^PASS' "$work/$name.$runtime" || why+=" [fails with the runtime $runtime]"
+    [ "$sum" = "$theirs_sum" ] || why+=" [checksum with the runtime $runtime: $sum]"
+  done
   if [ -n "$why" ]; then verdict=FAIL; status=1; fi
-  echo "$verdict $name ${theirs_sum:--}$why"
-  [ -z "$why" ] || head -n 12 "$work/$name.ours" "$work/$name.theirs"
+  echo "$verdict $name ${theirs_sum:--} ($*)$why"
+  [ -z "$why" ] || head -n 12 "${@/#/$work/$name.}"
   [ -z "$record" ] || [ -z "$theirs_sum" ] || echo "$name $theirs_sum" >>"$work/h200.txt"
 }
 run() {  # run NAME COMMAND...
@@ -68,7 +76,9 @@ first=$work/programs/${names[0]}
 LD_LIBRARY_PATH=$ours ldd "$first" | grep -q "libcudart.so.13 => $ours/" || { echo "FAIL: $first does not load our runtime"; exit 1; }
 for name in "${names[@]}"; do
   run "$name" "$work/programs/$name"
-  report "$name"
+  grep -q 'egpu-cudart: CUDA runtime of eGPU' "$work/programs/$name.static" || { echo "FAIL: $name.static has not our runtime"; exit 1; }
+  timeout 60 "$work/programs/$name.static" >"$work/$name.static" 2>&1 || echo "status $?" >>"$work/$name.static"
+  report "$name" ours static theirs
 done
 
 if [ $# = 0 ]; then
@@ -76,7 +86,7 @@ if [ $# = 0 ]; then
   for example in "$work"/examples/*; do
     name=example_$(basename "$example")
     run "$name" "$source/tests/sim-runtime/example.sh" "$example"
-    report "$name"
+    report "$name" ours theirs
   done
 fi
 exit $status

@@ -91,7 +91,7 @@ struct HostNodeParams {
   void *user_data;
 };
 struct GraphExecUpdateResult {
-  int result;  // 0: done, 1: error
+  int result;  // graph_update.h: UpdateResult
   Handle error_node, error_from_node;
 };
 struct GraphInstantiateParams {

@@ -269,10 +269,10 @@ CU_API(cuGraphExecUpdate, (Handle exec_handle, Handle graph_handle, Handle *erro
   std::shared_ptr<Graph> graph;
   CU_TRY(find_exec(exec_handle, &exec));
   CU_TRY(find_graph(graph_handle, &graph));
-  Handle node = nullptr;
-  const Status status = exec->update(*graph, &node);
-  if (error_node) *error_node = node;
-  if (result) *result = status == kSuccess ? 0 : node ? 3 : 2;  // node type, topology changed
+  GraphExecUpdateResult info{};
+  const Status status = exec->update(*graph, &info);
+  if (error_node) *error_node = info.error_node;
+  if (result) *result = info.result;
   return status;
 }
 CU_API(cuGraphExecUpdate_v2, (Handle exec_handle, Handle graph_handle, GraphExecUpdateResult *result),
@@ -281,11 +281,7 @@ CU_API(cuGraphExecUpdate_v2, (Handle exec_handle, Handle graph_handle, GraphExec
   std::shared_ptr<Graph> graph;
   CU_TRY(find_exec(exec_handle, &exec));
   CU_TRY(find_graph(graph_handle, &graph));
-  if (!result) return kInvalidValue;
-  *result = {};
-  const Status status = exec->update(*graph, &result->error_node);
-  result->result = status == kSuccess ? 0 : result->error_node ? 3 : 2;
-  return status;
+  return result ? exec->update(*graph, result) : kInvalidValue;
 }
 
 // Memory nodes are not simulated: graphs hold no memory.

@@ -4,7 +4,22 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "lib/sim/driver/graph_update.h"
+
 namespace egpu::sim {
+
+namespace {
+
+GraphWork work_of(const Shape &shape) {
+  GraphWork work;
+  for (const Shape::Vertex &vertex : shape.vertices)
+    work.steps.push_back(vertex.child ? Work(std::make_shared<const GraphWork>(work_of(*vertex.child)))
+                                      : vertex.work);
+  work.is_disabled.resize(work.steps.size());
+  return work;
+}
+
+}  // namespace
 
 Graph::~Graph() = default;
 
@@ -101,51 +116,37 @@ std::shared_ptr<Graph> Graph::clone() const {
 }
 
 Status GraphExec::instantiate(const Graph &graph, unsigned long long flags) {
-  std::vector<std::shared_ptr<Node>> ordered;
-  if (!graph.ordered(&ordered)) return kInvalidValue;
-  auto work = std::make_shared<GraphWork>();
-  std::vector<Handle> nodes;
-  for (const std::shared_ptr<Node> &node : ordered) {
-    if (node->child) {
-      GraphExec inner;
-      CU_TRY(inner.instantiate(*node->child, 0));
-      work->steps.emplace_back(inner.work());
-    } else {
-      work->steps.push_back(node->work);
-    }
-    nodes.push_back(handle_of(*node));
-  }
-  work->is_disabled.resize(work->steps.size());
+  auto shape = std::make_shared<Shape>();
+  if (!shape_of(graph, shape.get())) return kInvalidValue;
+  auto work = std::make_shared<GraphWork>(work_of(*shape));
   for (const auto &[handle, reference] : graph.user_objects) work->resources.push_back(reference.resource);
   const std::lock_guard lock(mutex_);
-  nodes_ = std::move(nodes);
+  shape_ = std::move(shape);
   flags_ = flags;
   work_ = std::move(work);
   return kSuccess;
 }
 
-Status GraphExec::update(const Graph &graph, Handle *error_node) {
-  *error_node = nullptr;
+Status GraphExec::update(const Graph &graph, GraphExecUpdateResult *result) {
+  *result = {kUpdateError, nullptr, nullptr};
   GraphExec fresh;
   CU_TRY(fresh.instantiate(graph, flags_));
   const std::lock_guard lock(mutex_);
-  const std::vector<Work> &steps = fresh.work_->steps;
-  if (steps.size() != work_->steps.size()) return kGraphExecUpdateFailure;
-  for (size_t i = 0; i < steps.size(); ++i) {
-    if (type_of(steps[i]) == type_of(work_->steps[i])) continue;
-    *error_node = fresh.nodes_[i];
-    return kGraphExecUpdateFailure;
-  }
+  std::vector<size_t> partners;
+  *result = pair_nodes(*shape_, *fresh.shape_, &partners);
+  if (result->result != kUpdated) return kGraphExecUpdateFailure;
   auto work = std::make_shared<GraphWork>(*work_);
-  work->steps = steps;
+  for (size_t i = 0; i < partners.size(); ++i) work->steps[i] = fresh.work_->steps[partners[i]];
   work_ = std::move(work);
   return kSuccess;
 }
 
 Status GraphExec::find_step(Handle node, size_t *index) const {
-  const auto at = std::find(nodes_.begin(), nodes_.end(), node);
-  *index = static_cast<size_t>(at - nodes_.begin());
-  return at == nodes_.end() ? kInvalidValue : kSuccess;
+  const std::vector<Shape::Vertex> &all = shape_->vertices;
+  const auto at =
+      std::find_if(all.begin(), all.end(), [&](const auto &vertex) { return vertex.node == node; });
+  *index = static_cast<size_t>(at - all.begin());
+  return at == all.end() ? kInvalidValue : kSuccess;
 }
 
 Status GraphExec::set_step(Handle node, Work step) {

@@ -9,6 +9,7 @@ namespace egpu::sim {
 
 class Graph;
 struct Resource;
+struct Shape;
 
 class Node : public Object {
  public:
@@ -57,8 +58,8 @@ class GraphExec : public Object {
 
   /// kInvalidValue: there is a cycle.
   Status instantiate(const Graph &graph, unsigned long long flags);
-  /// kGraphExecUpdateFailure: another structure.
-  Status update(const Graph &graph, Handle *error_node);
+  /// Takes over the graph's nodes; kGraphExecUpdateFailure: they are not alike (graph_update.h).
+  Status update(const Graph &graph, GraphExecUpdateResult *result);
   /// The step made from this node; kInvalidValue: none, or of another type.
   Status set_step(Handle node, Work work);
   Status step(Handle node, Work *work) const;
@@ -77,7 +78,7 @@ class GraphExec : public Object {
 
   mutable std::mutex mutex_;
   std::shared_ptr<const GraphWork> work_;  // replaced as a whole: launches under way keep theirs
-  std::vector<Handle> nodes_;              // of the steps
+  std::shared_ptr<const Shape> shape_;     // of the graph it was made from: a vertex per step
   unsigned long long flags_ = 0;
 };
 

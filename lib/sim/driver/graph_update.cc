@@ -33,7 +33,10 @@ UpdateResult compare_works(const Work &mine, const Work &fresh) {
 class Pairing {
  public:
   Pairing(const Shape &mine, const Shape &fresh)
-      : mine_(mine), fresh_(fresh), partners_(mine.vertices.size(), kUnpaired), taken_(mine.vertices.size()) {}
+      : mine_(mine),
+        fresh_(fresh),
+        partners_(mine.vertices.size(), kUnpaired),
+        taken_(mine.vertices.size()) {}
 
   GraphExecUpdateResult run() {
     if (mine_.vertices.size() != fresh_.vertices.size()) return {kTopologyChanged, nullptr, nullptr};
