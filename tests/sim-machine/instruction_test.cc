@@ -12,6 +12,8 @@ constexpr uint64_t f(float v) { return std::bit_cast<uint32_t>(v); }
 constexpr uint64_t d(double v) { return std::bit_cast<uint64_t>(v); }
 constexpr uint64_t kNan = 0x7FFFFFFF, kInf = 0x7F800000, kTiny = 1;  // of f32; the smallest subnormal
 
+constexpr uint64_t two(float low, float high) { return f(high) << 32 | f(low); }
+
 // "op D, A, B, C;" with registers d, a, b, c of these types; "pred" of d gives 0 or 1. CELL is 16 bytes of
 // shared memory at x that hold a and b.
 struct Case {
@@ -195,6 +197,32 @@ const Case kCases[] = {
     {"sqrt.rn.f64 d, a;", "f64 f64", d(2), 0, 0, d(std::sqrt(2.0))},
     {"rcp.approx.ftz.f64 d, a;", "f64 f64", d(4), 0, 0, d(0.25)},
     {"max.f64 d, a, b;", "f64 f64 f64", d(NAN), d(1), 0, d(1)},
+    // two numbers a register, and halves with f32: PTX ISA 9.0, 9.7.5
+    {"add.rn.f32x2 d, a, b;", "b64 b64 b64", two(1.5f, -3), two(2.25f, 1), 0, two(3.75f, -2)},
+    {"add.rn.f32x2 d, a, b;", "b64 b64 b64", two(INFINITY, 1), two(-INFINITY, 1), 0, f(2) << 32 | kNan},
+    {"sub.rz.ftz.f32x2 d, a, b;", "b64 b64 b64", two(1, 0x1p-127f), two(0x1p-30f, 0), 0,
+     two(0x1.fffffep-1f, 0)},
+    {"mul.rp.f32x2 d, a, b;", "b64 b64 b64", two(0x1.000002p0f, 3), two(0x1.000002p0f, -2), 0,
+     two(0x1.000006p0f, -6)},
+    {"fma.rn.f32x2 d, a, b, c;", kWords, two(0x1.000002p0f, 2), two(0x1.000002p0f, 3), two(-0x1.000004p0f, 4),
+     two(0x1p-46f, 10)},
+    {"fma.rm.ftz.f32x2 d, a, b, c;", kWords, two(0x1p-100f, 1), two(0x1p-27f, 1), two(0, -0x1p-30f),
+     two(0, 0x1.fffffep-1f)},
+    {"min.f32 d, a, b, c;", "f32 f32 f32 f32", f(3), f(-2), f(5), f(-2)},
+    {"min.f32 d, a, b, c;", "f32 f32 f32 f32", kNan, kNan, f(5), f(5)},
+    {"min.f32 d, a, b, c;", "f32 f32 f32 f32", f(0.0f), f(-0.0f), f(0.0f), 0x80000000},
+    {"max.f32 d, a, b, c;", "f32 f32 f32 f32", f(-0.0f), f(-0.0f), f(0.0f), 0},
+    {"max.f32 d, a, b, c;", "f32 f32 f32 f32", kNan, kNan | 0x80000000, kNan, kNan},
+    {"max.NaN.f32 d, a, b, c;", "f32 f32 f32 f32", f(1), kNan, f(5), kNan},
+    {"max.abs.f32 d, a, b, c;", "f32 f32 f32 f32", f(-7), f(1), f(5), f(7)},
+    {"min.ftz.NaN.abs.f32 d, a, b, c;", "f32 f32 f32 f32", kTiny | 0x80000000, f(1), f(5), 0},
+    {"add.f32.f16 d, a, b;", "f32 b16 f32", 0x3C00, f(0x1p-20f), 0, f(0x1.00001p0f)},
+    {"add.rz.sat.f32.f16 d, a, b;", "f32 b16 f32", 0x3C00, f(0x1.8p-24f), 0, f(1)},
+    {"add.rp.f32.bf16 d, a, b;", "f32 b16 f32", 0x3F80, f(0x1p-40f), 0, f(0x1.000002p0f)},
+    {"sub.f32.bf16 d, a, b;", "f32 b16 f32", 0x4040, f(1), 0, f(2)},
+    {"fma.rn.f32.f16 d, a, b, c;", "f32 b16 b16 f32", 0x0001, 0x3800, f(0x1p-40f), f(0x1.0002p-25f)},
+    {"fma.rm.f32.bf16 d, a, b, c;", "f32 b16 b16 f32", 0x3F80, 0x3F80, f(-0x1p-40f), f(0x1.fffffep-1f)},
+    {"fma.rn.sat.f32.f16 d, a, b, c;", "f32 b16 b16 f32", 0xC000, 0x4200, f(1), 0},
     // f16 and bf16
     {"add.f16 d, a, b;", "b16 b16 b16", 0x3C00, 0x3C00, 0, 0x4000},
     {"add.f16 d, a, b;", "b16 b16 b16", 0x7BFF, 0x7BFF, 0, 0x7C00},

@@ -104,6 +104,7 @@ class Decoder {
   void shift();
   void bits();
   void float_arithmetic(Type type);  // decode_float.cc
+  void mixed_precision(const std::string &name, Type half);
   void float_function();
   void compare();  // decode_move.cc
   void set();

@@ -1,4 +1,4 @@
-// Floating-point instructions. Source: PTX ISA 9.0, 9.7.3, 9.7.4.
+// Floating-point instructions. Source: PTX ISA 9.0, 9.7.3 to 9.7.5.
 #include "lib/sim/machine/decode.h"
 
 namespace egpu::sim {
@@ -8,7 +8,8 @@ namespace egpu::sim {
 void Decoder::float_arithmetic(Type type) {
   std::string name(insn_->words[0]);
   if (name == "mad") name = "fma";
-  if (has("f32x2") || has("oob")) return not_simulated();
+  if (has("oob")) return not_simulated();
+  if (types_.size() == 2) return mixed_precision(name, type);
   std::string key = name + "." + std::string(type_row(type).name);
   if (name == "div" && (has("approx") || has("full")))
     key = (has("full") ? "div.full." : "div.approx.") + std::string(type_row(type).name);
@@ -18,14 +19,40 @@ void Decoder::float_arithmetic(Type type) {
   else if (mode)
     key += ".mode";
   size_t sources = name == "abs" || name == "neg" ? 1 : name == "fma" ? 3 : 2;
-  if (operand_count() != sources + 1) return not_simulated();  // min and max of three: sm_100
-  if (types_.size() > 1) return not_simulated();               // mixed precision: sm_100
+  if ((name == "min" || name == "max") && operand_count() == 4) {
+    Op &op = simple(name + "3." + std::string(type_row(type).name), type, {type, type, type});
+    if (has("abs")) op.mode |= kAbs;
+    return;
+  }
   if (sources == 1)
     simple(key, type, {type});
   else if (sources == 2)
     simple(key, type, {type, type});
   else
     simple(key, type, {type, type, type});
+}
+
+// add sub fma .f32.f16|bf16: all operands but the last are halves. Widening them is exact, so what follows is
+// the instruction of f32.
+void Decoder::mixed_precision(const std::string &name, Type half) {
+  if (types_[0] != Type::f32 || (half != Type::f16 && half != Type::bf16)) return not_simulated();
+  const size_t sources = name == "fma" ? 3 : 2;
+  uint32_t refs[3] = {kNone, kNone, kNone};
+  for (size_t i = 0; i + 1 < sources; ++i) {
+    const uint32_t from = source(i + 1, half);
+    refs[i] = new_slot(Type::f32);
+    Op &widen = emit_hidden("cvt.f32." + std::string(type_row(half).name));
+    widen.d = refs[i];
+    widen.a = from;
+  }
+  refs[sources - 1] = source(sources, Type::f32);
+  const uint32_t d = destination(0, Type::f32);
+  Op &op = emit(name + (mode_bits() ? ".f32.mode" : ".f32"));
+  op.d = d;
+  op.a = refs[0];
+  op.b = refs[1];
+  op.c = refs[2];
+  op.mode = mode_bits();
 }
 
 void Decoder::float_function() {

@@ -99,6 +99,7 @@ struct Rows {
 Rows integer_rows();
 Rows logic_rows();
 Rows float_rows();
+Rows function_rows();
 Rows half_rows();
 Rows compare_rows();
 Rows convert_rows();

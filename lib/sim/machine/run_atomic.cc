@@ -3,6 +3,7 @@
 
 #include "lib/sim/machine/access.h"
 #include "lib/sim/machine/halves.h"
+#include "lib/sim/machine/order.h"
 
 namespace egpu::sim {
 namespace {
@@ -177,12 +178,6 @@ void add_f64(Exec &x, const Op &op, uint32_t mask) {
 
 struct AddReal {
   double operator()(double a, double b) const { return add_to_odd(a, b); }
-};
-struct MinReal {
-  double operator()(double a, double b) const { return a != a ? b : b != b ? a : b < a ? b : a; }
-};
-struct MaxReal {
-  double operator()(double a, double b) const { return a != a ? b : b != b ? a : a < b ? b : a; }
 };
 
 template <class H, class F, class T>

@@ -1,7 +1,6 @@
 // f32 and f64 arithmetic. Results are those of IEEE 754 with the instruction's rounding; NaN
 // results of f32 are 0x7FFFFFFF, of f64 a quiet copy of the operand that is one, of b
-// before c before a: what the H200 gives. The approximations are the correctly rounded values of the
-// host's double functions, which is within the errors that PTX ISA 9.0, 9.7.3 allows.
+// before c before a: what the H200 gives. run_function.cc has the approximations.
 #include <cfenv>
 #include <cmath>
 
@@ -9,7 +8,8 @@
 #  include <immintrin.h>
 #endif
 
-#include "lib/sim/machine/halves.h"
+#include "lib/sim/machine/modes.h"
+#include "lib/sim/machine/order.h"
 
 namespace egpu::sim {
 namespace {
@@ -62,39 +62,14 @@ struct Sqrt {
     return std::sqrt(a);
   }
 };
-template <class T>
-struct BitsOf {
-  using type = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
-};
-// -0 is less than +0; a NaN loses against a number.
-struct Min {
-  template <class T>
-  T operator()(T a, T b) const {
-    using B = typename BitsOf<T>::type;
-    T r = a < b ? a : b;
-    if (a == b) r = std::bit_cast<T>(static_cast<B>(std::bit_cast<B>(a) | std::bit_cast<B>(b)));
-    r = b != b ? a : r;
-    return a != a ? last_nan(b, b) : r;
+// Of f64, a NaN that min or max gives is a quiet one.
+template <class F>
+struct QuietExtreme {
+  double operator()(double a, double b) const {
+    const double r = F{}(a, b);
+    return r != r ? quiet(r) : r;
   }
 };
-struct Max {
-  template <class T>
-  T operator()(T a, T b) const {
-    using B = typename BitsOf<T>::type;
-    T r = a > b ? a : b;
-    if (a == b) r = std::bit_cast<T>(static_cast<B>(std::bit_cast<B>(a) & std::bit_cast<B>(b)));
-    r = b != b ? a : r;
-    return a != a ? last_nan(b, b) : r;
-  }
-};
-
-template <class T>
-T finish(T v) {
-  if constexpr (sizeof(T) == 4)
-    return canonical(v);
-  else
-    return v;
-}
 
 template <class F>
 void plain1(Exec &x, const Op &op, uint32_t mask) {
@@ -188,25 +163,14 @@ int host_rounding(uint8_t mode) {
   }
 }
 
-template <class T>
-T input(T v, uint8_t mode) {
-  if constexpr (sizeof(T) == 4)
-    if (mode & kFtz) return flush(v);
-  return v;
-}
-template <class T>
-T output(T v, uint8_t mode) {
-  if (mode & kSat) v = v != v ? T{0} : v > T{1} ? T{1} : v > T{0} ? v : T{0};
-  return finish(input(v, mode));
-}
-
-template <class F, class T, int kSources>
+// kCount: 1 or, of f32x2, 2 numbers a lane.
+template <class F, class T, int kSources, uint32_t kCount = 1>
 void with_mode(Exec &x, const Op &op, uint32_t mask) {
   const T *a = x.at<T>(op.a), *b = kSources > 1 ? x.at<T>(op.b) : nullptr,
           *c = kSources > 2 ? x.at<T>(op.c) : nullptr;
   T *d = x.at<T>(op.d);
   std::fesetround(host_rounding(op.mode));
-  each_lane(mask, [&](uint32_t l) {
+  const auto one = [&](uint32_t l) {
     volatile T p = input(a[l], op.mode), q = kSources > 1 ? input(b[l], op.mode) : T{},
                s = kSources > 2 ? input(c[l], op.mode) : T{};
     volatile T r;
@@ -227,33 +191,55 @@ void with_mode(Exec &x, const Op &op, uint32_t mask) {
     if constexpr (sizeof(T) == 4 && std::is_same_v<F, Fma>)
       if (op.mode & kFtz && is_tiny(result, p, q, s)) result = std::copysign(T{0}, result);
     d[l] = output(result, op.mode);
+  };
+  each_lane(mask, [&](uint32_t l) {
+    for (uint32_t i = 0; i < kCount; ++i) one(kCount * l + i);
   });
   std::fesetround(FE_TONEAREST);
 }
 
-// min and max with .NaN, .xorsign.abs, .ftz
-template <class F, class T>
+// min and max of two with .NaN, .xorsign.abs, .ftz
+template <class F>
 void extreme(Exec &x, const Op &op, uint32_t mask) {
-  const T *a = x.at<T>(op.a), *b = x.at<T>(op.b);
-  store_lanes<T>(x, op.d, mask, [&](int l) {
-    T p = input(a[l], op.mode), q = input(b[l], op.mode);
+  const float *a = x.at<float>(op.a), *b = x.at<float>(op.b);
+  store_lanes<float>(x, op.d, mask, [&](int l) {
+    float p = input(a[l], op.mode), q = input(b[l], op.mode);
     bool negative = std::signbit(p) != std::signbit(q);
     if (op.mode & kXorSign) {
       p = std::fabs(p);
       q = std::fabs(q);
     }
-    T r = F{}(p, q);
-    if (op.mode & kNan && (p != p || q != q)) r = finish(std::numeric_limits<T>::quiet_NaN());
-    if (op.mode & kXorSign && r == r) r = std::copysign(r, negative ? T{-1} : T{1});
-    return finish(r);
+    float r = F{}(p, q);
+    if (op.mode & kNan && (p != p || q != q)) r = std::bit_cast<float>(kNanF32);
+    if (op.mode & kXorSign && r == r) r = std::copysign(r, negative ? -1.0f : 1.0f);
+    return canonical(r);
+  });
+}
+
+// PTX ISA 9.0, 9.7.3.11 "min": of three, with .NaN, .abs, .ftz
+template <class F>
+void extreme_of_three(Exec &x, const Op &op, uint32_t mask) {
+  const float *sources[] = {x.at<float>(op.a), x.at<float>(op.b), x.at<float>(op.c)};
+  store_lanes<float>(x, op.d, mask, [&](int l) {
+    float r = std::bit_cast<float>(kNanF32);
+    bool any_nan = false;
+    for (const float *source : sources) {
+      float v = input(source[l], op.mode);
+      if (op.mode & kAbs) v = std::fabs(v);
+      any_nan |= v != v;
+      r = F{}(r, v);
+    }
+    return canonical(any_nan && op.mode & kNan ? std::bit_cast<float>(kNanF32) : r);
   });
 }
 
 // abs and neg of a NaN: as of any other instruction, and a f64 one keeps its sign.
 template <class T>
 T sign_changed(T changed, T a) {
-  if constexpr (sizeof(T) == 8) return a != a ? quiet(a) : changed;
-  return finish(changed);
+  if constexpr (sizeof(T) == 8)
+    return a != a ? quiet(a) : changed;
+  else
+    return canonical(changed);
 }
 
 template <class T>
@@ -273,104 +259,10 @@ struct Copysign {
   }
 };
 
-// Approximations, by way of double.
-struct RcpD {
-  double operator()(double a) const { return 1 / a; }
-};
-struct RsqrtD {
-  double operator()(double a) const { return 1 / std::sqrt(a); }
-};
-struct SinD {
-  double operator()(double a) const { return std::sin(a); }
-};
-struct CosD {
-  double operator()(double a) const { return std::cos(a); }
-};
-struct Lg2D {
-  double operator()(double a) const { return std::log2(a); }
-};
-struct Ex2D {
-  double operator()(double a) const { return std::exp2(a); }
-};
-struct TanhD {
-  double operator()(double a) const { return std::tanh(a); }
-};
-
-template <class F>
-void approximate(Exec &x, const Op &op, uint32_t mask) {
-  const float *a = x.at<float>(op.a);
-  float *d = x.at<float>(op.d);
-  each_lane(mask, [&](uint32_t l) {
-    d[l] = output(static_cast<float>(F{}(static_cast<double>(input(a[l], op.mode)))), op.mode);
-  });
-}
-template <class F>
-void approximate_f64(Exec &x, const Op &op, uint32_t mask) {
-  const double *a = x.at<double>(op.a);
-  double *d = x.at<double>(op.d);
-  each_lane(mask, [&](uint32_t l) { d[l] = F{}(a[l]); });
-}
-// rcp.approx.ftz.f64 and rsqrt.approx.ftz.f64 work on the upper 32 bits. PTX ISA 9.0, 9.7.3.14.
-template <class F>
-void approximate_upper(Exec &x, const Op &op, uint32_t mask) {
-  const double *a = x.at<double>(op.a);
-  double *d = x.at<double>(op.d);
-  constexpr uint64_t kUpper = 0xFFFFFFFF00000000u;
-  each_lane(mask, [&](uint32_t l) {
-    double v = std::bit_cast<double>(std::bit_cast<uint64_t>(a[l]) & kUpper);
-    if (std::fpclassify(v) == FP_SUBNORMAL) v = std::copysign(0.0, v);
-    double r = F{}(v);
-    if (std::fpclassify(r) == FP_SUBNORMAL) r = std::copysign(0.0, r);
-    d[l] = r != r ? std::bit_cast<double>(0x7FFFFFFF00000000u)
-                  : std::bit_cast<double>(std::bit_cast<uint64_t>(r) & kUpper);
-  });
-}
-template <class F>
-void rsqrt_f64(Exec &x, const Op &op, uint32_t mask) {
-  if (op.mode & kFtz)
-    approximate_upper<F>(x, op, mask);
-  else
-    approximate_f64<F>(x, op, mask);
-}
-
-// PTX ISA 9.0, 9.7.3.8 "div": where |b| is above 2^126, div.approx multiplies by 0 instead.
-template <bool kFull>
-void div_approx(Exec &x, const Op &op, uint32_t mask) {
-  const float *a = x.at<float>(op.a), *b = x.at<float>(op.b);
-  store_lanes<float>(x, op.d, mask, [&](int l) {
-    float p = input(a[l], op.mode), q = input(b[l], op.mode);
-    const bool is_huge = !kFull && std::fabs(q) > 0x1p126f && !std::isinf(q);
-    return output(is_huge ? p * std::copysign(0.0f, q) : p / q, op.mode);
-  });
-}
-
-enum class Class { finite, infinite, number, notanumber, normal, subnormal };
-template <Class kClass, class T>
-void testp(Exec &x, const Op &op, uint32_t mask) {
-  const T *a = x.at<T>(op.a);
-  set_predicate(x, op.d, mask, lane_bits([&](int l) {
-                  int c = std::fpclassify(a[l]);
-                  switch (kClass) {
-                    case Class::finite:
-                      return c != FP_NAN && c != FP_INFINITE;
-                    case Class::infinite:
-                      return c == FP_INFINITE;
-                    case Class::number:
-                      return c != FP_NAN;
-                    case Class::notanumber:
-                      return c == FP_NAN;
-                    case Class::normal:
-                      return c == FP_NORMAL || c == FP_ZERO;
-                    default:
-                      return c == FP_SUBNORMAL;
-                  }
-                }));
-}
-
 #define MODE(name, F, n) \
   {name ".f32.mode", with_mode<F, float, n>}, { name ".f64.mode", with_mode<F, double, n> }
-#define TEST(name, c) \
-  {"testp." name ".f32", testp<c, float>}, { "testp." name ".f64", testp<c, double> }
+#define PAIR(name, F, n) \
+  {name ".f32x2", with_mode<F, float, n, 2>}, { name ".f32x2.mode", with_mode<F, float, n, 2> }
 
 constexpr Row kRows[] = {
     {"add.f32", plain2<Add>},
@@ -392,20 +284,26 @@ constexpr Row kRows[] = {
     MODE("mul", Mul, 2),
     MODE("div", Div, 2),
     MODE("fma", Fma, 3),
+    PAIR("add", Add, 2),
+    PAIR("sub", Sub, 2),
+    PAIR("mul", Mul, 2),
+    PAIR("fma", Fma, 3),
     MODE("rcp", Rcp, 1),
     MODE("sqrt", Sqrt, 1),
     {"rcp.f32", plain1<Rcp>},
     {"rcp.f64", unary<Rcp, double, double>},
     {"sqrt.f32", plain1<Sqrt>},
     {"sqrt.f64", unary<Sqrt, double, double>},
-    {"min.f32", plain2<Min>},
-    {"max.f32", plain2<Max>},
-    {"min.f64", binary<Min, double, double, double>},
-    {"max.f64", binary<Max, double, double, double>},
-    {"min.f32.mode", extreme<Min, float>},
-    {"max.f32.mode", extreme<Max, float>},
-    {"min.f32.ftz", extreme<Min, float>},
-    {"max.f32.ftz", extreme<Max, float>},
+    {"min.f32", plain2<MinReal>},
+    {"max.f32", plain2<MaxReal>},
+    {"min.f64", binary<QuietExtreme<MinReal>, double, double, double>},
+    {"max.f64", binary<QuietExtreme<MaxReal>, double, double, double>},
+    {"min.f32.mode", extreme<MinReal>},
+    {"max.f32.mode", extreme<MaxReal>},
+    {"min.f32.ftz", extreme<MinReal>},
+    {"max.f32.ftz", extreme<MaxReal>},
+    {"min3.f32", extreme_of_three<MinReal>},
+    {"max3.f32", extreme_of_three<MaxReal>},
     {"abs.f32", absolute<float>},
     {"abs.f64", absolute<double>},
     {"abs.f32.mode", absolute<float>},
@@ -414,26 +312,6 @@ constexpr Row kRows[] = {
     {"neg.f32.mode", negate<float>},
     {"copysign.f32", binary<Copysign, float, float, float>},
     {"copysign.f64", binary<Copysign, double, double, double>},
-    {"div.approx.f32", div_approx<false>},
-    {"div.approx.f32.mode", div_approx<false>},
-    {"div.full.f32", div_approx<true>},
-    {"div.full.f32.mode", div_approx<true>},
-    {"rcp.approx.f32", approximate<RcpD>},
-    {"sqrt.approx.f32", approximate<Sqrt>},
-    {"rsqrt.f32", approximate<RsqrtD>},
-    {"sin.f32", approximate<SinD>},
-    {"cos.f32", approximate<CosD>},
-    {"lg2.f32", approximate<Lg2D>},
-    {"ex2.f32", approximate<Ex2D>},
-    {"tanh.f32", approximate<TanhD>},
-    {"rcp.approx.f64", approximate_upper<RcpD>},
-    {"rsqrt.f64", rsqrt_f64<RsqrtD>},
-    TEST("finite", Class::finite),
-    TEST("infinite", Class::infinite),
-    TEST("number", Class::number),
-    TEST("notanumber", Class::notanumber),
-    TEST("normal", Class::normal),
-    TEST("subnormal", Class::subnormal),
 };
 }  // namespace
 

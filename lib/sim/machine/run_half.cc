@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "lib/sim/machine/halves.h"
+#include "lib/sim/machine/order.h"
 
 namespace egpu::sim {
 namespace {
@@ -19,16 +20,6 @@ struct Mul {
 };
 struct Fma {
   double operator()(double a, double b, double c) const { return add_to_odd(a * b, c); }
-};
-struct Min {
-  double operator()(double a, double b) const {
-    return a != a ? b : b != b ? a : a < b ? a : b < a ? b : std::signbit(a) ? a : b;
-  }
-};
-struct Max {
-  double operator()(double a, double b) const {
-    return a != a ? b : b != b ? a : a > b ? a : b > a ? b : std::signbit(a) ? b : a;
-  }
 };
 struct Abs {
   double operator()(double a) const { return std::fabs(a); }
@@ -77,7 +68,7 @@ void halves(Exec &x, const Op &op, uint32_t mask) {
       else if constexpr (kSources == 2) {
         double q = input<H>(b[i], op.mode);
         r = F{}(p, q);
-        constexpr bool kExtreme = std::is_same_v<F, Min> || std::is_same_v<F, Max>;
+        constexpr bool kExtreme = std::is_same_v<F, MinReal> || std::is_same_v<F, MaxReal>;
         if (kExtreme && op.mode & kXorSign)
           r = std::copysign(F{}(std::fabs(p), std::fabs(q)), std::signbit(p) != std::signbit(q) ? -1.0 : 1.0);
         if (kExtreme && op.mode & kNan && (p != p || q != q)) r = std::nan("");
@@ -95,9 +86,10 @@ void halves(Exec &x, const Op &op, uint32_t mask) {
   ONE(name, F, n, ".f16", Half, 1), ONE(name, F, n, ".f16x2", Half, 2), ONE(name, F, n, ".bf16", Bfloat, 1), \
       ONE(name, F, n, ".bf16x2", Bfloat, 2)
 
-constexpr Row kRows[] = {FOUR("add", Add, 2), FOUR("sub", Sub, 2),  FOUR("mul", Mul, 2), FOUR("fma", Fma, 3),
-                         FOUR("min", Min, 2), FOUR("max", Max, 2),  FOUR("abs", Abs, 1), FOUR("neg", Neg, 1),
-                         FOUR("ex2", Ex2, 1), FOUR("tanh", Tanh, 1)};
+constexpr Row kRows[] = {FOUR("add", Add, 2),  FOUR("sub", Sub, 2),     FOUR("mul", Mul, 2),
+                         FOUR("fma", Fma, 3),  FOUR("min", MinReal, 2), FOUR("max", MaxReal, 2),
+                         FOUR("abs", Abs, 1),  FOUR("neg", Neg, 1),     FOUR("ex2", Ex2, 1),
+                         FOUR("tanh", Tanh, 1)};
 }  // namespace
 
 Rows half_rows() { return {kRows, std::size(kRows)}; }

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "lib/sim/machine/halves.h"
-#include "lib/sim/machine/lanes.h"
+#include "lib/sim/machine/order.h"
 
 namespace egpu::sim {
 namespace {
@@ -143,26 +143,19 @@ void reduce(Exec &x, const Op &op, uint32_t mask, uint32_t all) {
   store_lanes<T>(x, op.d, mask, [&](int) { return result; });
 }
 
-// PTX ISA 9.0, 9.7.13.9 "redux.sync": +0 is greater than -0; NaNs count only with .NaN, or where there is
-// nothing else.
-template <bool kMax>
+// PTX ISA 9.0, 9.7.13.9 "redux.sync": with .NaN, a NaN wins.
+template <class F>
 void reduce_real(Exec &x, const Op &op, uint32_t mask, uint32_t all) {
   float result = std::bit_cast<float>(kNanF32);
-  bool any_number = false, any_nan = false;
+  bool any_nan = false;
   each_lane(all, [&](uint32_t l) {
     float v = std::bit_cast<float>(static_cast<uint32_t>(x.warp->exchange[l]));
     if (op.mode & kAbs) v = std::fabs(v);
-    if (v != v) {
-      any_nan = true;
-      return;
-    }
-    const bool less = v < result || (v == result && std::signbit(v) && !std::signbit(result));
-    const bool greater = v > result || (v == result && !std::signbit(v) && std::signbit(result));
-    if (!any_number || (kMax ? greater : less)) result = v;
-    any_number = true;
+    any_nan |= v != v;
+    result = F{}(result, v);
   });
   if (any_nan && (op.mode & kNan)) result = std::bit_cast<float>(kNanF32);
-  store_lanes<float>(x, op.d, mask, [&](int) { return result; });
+  store_lanes<float>(x, op.d, mask, [&](int) { return canonical(result); });
 }
 
 void elect(Exec &x, const Op &op, uint32_t mask, uint32_t all) {
@@ -202,8 +195,8 @@ constexpr Row kRows[] = {
     {"redux.min.s32", run<publish<uint32_t>, reduce<Min, int32_t>>},
     {"redux.max.u32", run<publish<uint32_t>, reduce<Max, uint32_t>>},
     {"redux.max.s32", run<publish<uint32_t>, reduce<Max, int32_t>>},
-    {"redux.min.f32", run<publish<uint32_t>, reduce_real<false>>},
-    {"redux.max.f32", run<publish<uint32_t>, reduce_real<true>>},
+    {"redux.min.f32", run<publish<uint32_t>, reduce_real<MinReal>>},
+    {"redux.max.f32", run<publish<uint32_t>, reduce_real<MaxReal>>},
     {"elect", run<publish_nothing, elect>},
     {"warp.sync", run<publish_nothing, finish_nothing>},
     {"activemask", active_mask},

@@ -11,6 +11,7 @@ constexpr TypeRow kTypes[] = {
     {Type::bf16x2, "bf16x2", 4, 'f'}, {Type::tf32, "tf32", 4, 'f'},     {Type::b64, "b64", 8, 'b'},
     {Type::u64, "u64", 8, 'u'},       {Type::s64, "s64", 8, 's'},       {Type::f64, "f64", 8, 'f'},
     {Type::b128, "b128", 16, 'b'},    {Type::e4m3x2, "e4m3x2", 2, 'f'}, {Type::e5m2x2, "e5m2x2", 2, 'f'},
+    {Type::f32x2, "f32x2", 8, 'f'},
 };
 }  // namespace
 

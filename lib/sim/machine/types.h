@@ -33,6 +33,7 @@ enum class Type : uint8_t {
   b128,
   e4m3x2,
   e5m2x2,
+  f32x2,
 };
 
 struct TypeRow {
