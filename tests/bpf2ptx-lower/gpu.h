@@ -1,5 +1,5 @@
-// Runs compiled programs on the simulated GPU: one thread runs one body, maps are blocks of
-// device memory in the layout that the agent gives them.
+// Runs compiled programs on the simulated GPU: one thread runs one body, which stands in the kernel or is
+// called by it; maps are blocks of device memory in the layout that the agent gives them.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -13,6 +13,8 @@
 #include "clang.h"
 #include "egpu/bpf2ptx.h"
 #include "lib/loader/map/hash.h"
+#include "lib/loader/ptx/function.h"
+#include "lib/loader/ptx/symbols.h"
 #include "lib/sim/machine/machine.h"
 
 namespace egpu::test {
@@ -21,7 +23,7 @@ constexpr uint32_t kShards = 4;
 
 class Gpu {
  public:
-  explicit Gpu(const std::string &text, const std::string &flags = "-O2 -g") {
+  Gpu(const std::string &text, const std::string &flags, ptx::BodyForm form) : form_(form) {
     sim::DeviceConfig config;
     config.sm_count = kShards;
     machine_ = sim::Machine::create(config);
@@ -39,28 +41,35 @@ class Gpu {
         std::memcpy(reinterpret_cast<void *>(block), map.initial.data(), map.initial.size());
       blocks_.push_back(block);
     }
-    // A free symbol's value is a statement of PTX; %r1 is the global thread number.
-    values_ = {{"egpu_kernel", "17"},      {"egpu_site", "29"},  {"egpu_launch_ns", "1000003"},
-               {"egpu_ktime_offset", "0"}, {"egpu_cookie", "0"}, {"egpu_active_mask", "0xffffffff"}};
+    // %r1 is the global thread number.
+    values_ = {{"egpu_kernel", "17"},
+               {"egpu_site", "29"},
+               {"egpu_launch_ns", "1000003"},
+               {"egpu_active_mask", "0xffffffff"}};
+    bindings_.constants = {{"egpu_ktime_offset", 0}, {"egpu_last_shard", kShards - 1}};
     for (size_t i = 0; i < blocks_.size(); ++i) {
       const MapSpec &map = object_.maps[i];
-      values_["egpu_map_" + std::to_string(i)] = std::to_string(blocks_[i]);
-      if (map.sharded)
-        shard_bytes_["egpu_shard_" + std::to_string(i)] = std::to_string(map::shard_bytes(map.shape));
-      values_["egpu_shard_" + std::to_string(i)] = std::to_string(blocks_[i]);
+      bindings_.constants["egpu_map_" + std::to_string(i)] = blocks_[i];
+      bindings_.constants["egpu_stride_" + std::to_string(i)] = map.sharded ? map::shard_bytes(map.shape) : 0;
     }
   }
 
   const CompiledObject &object() const { return object_; }
 
-  /// A symbol's value: a number, or %r1 (thread of the grid) for a .b32.
+  /// The value of a symbol that is no constant of the session: a number, or %r1 (thread of the grid) for a
+  /// .b32.
   void set(const std::string &symbol, const std::string &value) { values_[symbol] = value; }
 
   void run(uint32_t blocks, uint32_t threads, size_t program = 0) {
     if (object_.programs.size() <= program) return;
-    auto module = machine_->load(kernel(object_.programs[program]));
+    auto text = kernel(object_.programs[program]);
+    if (!text) {
+      ADD_FAILURE() << text.error().message;
+      return;
+    }
+    auto module = machine_->load(*text);
     if (!module) {
-      ADD_FAILURE() << module.error().message << "\n" << kernel(object_.programs[program]);
+      ADD_FAILURE() << module.error().message << "\n" << *text;
       return;
     }
     sim::Launch launch;
@@ -136,33 +145,43 @@ class Gpu {
   }
 
  private:
-  std::string kernel(const CompiledProgram &program) const {
-    std::string text =
-        ".version 7.8\n.target sm_90\n.address_size 64\n.visible .entry kernel()\n{\n\t.reg .b32 %r<4>;\n"
+  Result<std::string> kernel(const CompiledProgram &program) const {
+    ptx::Probe probe;
+    probe.name = program.name;
+    probe.symbols = program.symbols;
+    probe.writes_cookie = program.writes_cookie;
+    TRY(ptx::Body body, ptx::Body::prepare(program.body));
+    std::string text = ".version 7.8\n.target sm_90\n.address_size 64\n", call;
+    if (form_ == ptx::BodyForm::called) {
+      TRY(std::string function, ptx::function_definition(probe, 0, body, bindings_));
+      text += function;
+      call = ptx::function_call(probe, 0);
+    }
+    text +=
+        ".visible .entry kernel()\n{\n\t.reg .b32 %r<4>;\n"
         "\tmov.u32 %r2, %ctaid.x;\n\tmov.u32 %r3, %ntid.x;\n\tmov.u32 %r1, %tid.x;\n"
         "\tmad.lo.u32 %r1, %r2, %r3, %r1;\n";
     for (const std::string &symbol : program.symbols) {
+      if (ptx::is_constant(symbol)) {
+        if (form_ == ptx::BodyForm::called) continue;
+        TRY(std::string constant, ptx::define_constant(probe, symbol, symbol, bindings_));
+        text += constant;
+        continue;
+      }
+      std::string type = ptx::symbol_type(symbol);
       auto value = values_.find(symbol);
-      std::string type = symbol.starts_with("egpu_map_") || symbol.starts_with("egpu_shard_") ||
-                                 symbol.starts_with("egpu_arg_") || symbol == "egpu_launch_ns" ||
-                                 symbol == "egpu_ktime_offset" || symbol == "egpu_addr" ||
-                                 symbol == "egpu_cookie"
-                             ? "b64"
-                             : "b32";
       text += "\t.reg ." + type + " " + symbol + ";\n\tmov." + type + " " + symbol + ", " +
               (value == values_.end() ? "0" : value->second) + ";\n";
-      if (auto stride = shard_bytes_.find(symbol); stride != shard_bytes_.end())
-        text += "\t{\n\t.reg .b32 x;\n\t.reg .b64 y;\n\tmov.u32 x, %smid;\n\tmin.u32 x, x, " +
-                std::to_string(kShards - 1) + ";\n\tmul.wide.u32 y, x, " + stride->second + ";\n\tadd.s64 " +
-                symbol + ", " + symbol + ", y;\n\t}\n";
     }
-    return text + "\t{\n" + program.body + "\t}\n\tret;\n}\n";
+    return text + "\t{\n" + (call.empty() ? body.with_labels("label") + "\n" : call) + "\t}\n\tret;\n}\n";
   }
 
+  ptx::BodyForm form_;
   std::unique_ptr<sim::Machine> machine_;
   CompiledObject object_;
   std::vector<uint64_t> blocks_;
-  std::map<std::string, std::string> values_, shard_bytes_;
+  std::map<std::string, std::string> values_;
+  ptx::Bindings bindings_;
 };
 
 }  // namespace egpu::test

@@ -7,7 +7,18 @@
 namespace egpu {
 namespace {
 
-using test::Gpu;
+// Each test in both forms of a body: in the kernel, and as a function that the kernel calls.
+class Run : public testing::TestWithParam<ptx::BodyForm> {
+ protected:
+  struct Gpu : test::Gpu {
+    explicit Gpu(const std::string &text, const std::string &flags = "-O2 -g")
+        : test::Gpu(text, flags, GetParam()) {}
+  };
+};
+INSTANTIATE_TEST_SUITE_P(Forms, Run, testing::Values(ptx::BodyForm::in_line, ptx::BodyForm::called),
+                         [](const auto &form) {
+                           return std::string(form.param == ptx::BodyForm::called ? "called" : "in_line");
+                         });
 
 constexpr uint32_t kBlocks = 23, kThreads = 211, kAll = kBlocks * kThreads;
 
@@ -23,7 +34,7 @@ const char *const kCountByKey =
     "  if (n) __sync_fetch_and_add(n, 1); else __sync_fetch_and_add(&missed, 1);\n"
     "  return 0; }\n";
 
-TEST(Run, hash_counts_are_exact) {
+TEST_P(Run, hash_counts_are_exact) {
   Gpu gpu(hash_map(128) + kCountByKey);
   gpu.set("egpu_kernel", "%r1");
   gpu.run(kBlocks, kThreads);
@@ -40,7 +51,7 @@ TEST(Run, hash_counts_are_exact) {
 }
 
 // All threads of the grid meet at one key.
-TEST(Run, one_key_is_inserted_once) {
+TEST_P(Run, one_key_is_inserted_once) {
   Gpu gpu(hash_map(1) + kCountByKey);
   gpu.run(kBlocks, kThreads);
   EXPECT_EQ(gpu.header("m").count, 1u);
@@ -51,7 +62,7 @@ TEST(Run, one_key_is_inserted_once) {
   EXPECT_EQ(gpu.sum("m", static_cast<uint64_t>(slot)), kAll);
 }
 
-TEST(Run, a_full_hash_loses_nothing) {
+TEST_P(Run, a_full_hash_loses_nothing) {
   Gpu gpu(hash_map(13) + kCountByKey);
   gpu.set("egpu_kernel", "%r1");
   gpu.run(kBlocks, kThreads);
@@ -66,7 +77,7 @@ TEST(Run, a_full_hash_loses_nothing) {
 }
 
 // Keys of 11 bytes, values of 13: nothing is read or written beyond them.
-TEST(Run, odd_keys_and_values) {
+TEST_P(Run, odd_keys_and_values) {
   Gpu gpu(
       "struct key { u32 a; unsigned char b[7]; } __attribute__((packed));\n"
       "struct { __uint(type, BPF_MAP_TYPE_HASH); __uint(max_entries, 64); __type(key, struct key); "
@@ -92,7 +103,7 @@ TEST(Run, odd_keys_and_values) {
   EXPECT_EQ(value[13], 0);
 }
 
-TEST(Run, update_gives_the_kernels_codes) {
+TEST_P(Run, update_gives_the_kernels_codes) {
   Gpu gpu(
       "struct { __uint(type, BPF_MAP_TYPE_HASH); __uint(max_entries, 2); __type(key, u32); __type(value, "
       "u64); } h "
@@ -121,7 +132,7 @@ TEST(Run, update_gives_the_kernels_codes) {
   EXPECT_EQ(gpu.sum("a", 3), 24u);
 }
 
-TEST(Run, arrays_and_percpu_arrays) {
+TEST_P(Run, arrays_and_percpu_arrays) {
   Gpu gpu(
       "struct { __uint(type, BPF_MAP_TYPE_ARRAY); __uint(max_entries, 97); __type(key, u32); __type(value, "
       "u64); } a "
@@ -148,7 +159,7 @@ TEST(Run, arrays_and_percpu_arrays) {
   EXPECT_EQ(gpu.sum("p", 1, 32), 0u);
 }
 
-TEST(Run, printk_records) {
+TEST_P(Run, printk_records) {
   Gpu gpu(
       "SEC(\"gpu/entry\") int f(struct gpu_ctx *c) { bpf_printk(\"t %d of %d %%\", c->kernel, 7); return 0; "
       "}\n");
@@ -175,7 +186,7 @@ TEST(Run, printk_records) {
   EXPECT_EQ(threads.size(), capacity) << "each record is another thread's";
 }
 
-TEST(Run, context_fields) {
+TEST_P(Run, context_fields) {
   Gpu gpu(
       "u64 wrong, lanes;\n"
       "SEC(\"gpu/entry\") int f(struct gpu_ctx *c) {\n"
@@ -192,7 +203,7 @@ TEST(Run, context_fields) {
   EXPECT_EQ(gpu.sum(".bss", 0, 8), 3u * (31 * 32 / 2 + 12 * 13 / 2));
 }
 
-TEST(Run, cookies_clocks_and_slots) {
+TEST_P(Run, cookies_clocks_and_slots) {
   Gpu gpu(
       "u64 wrong, sampled;\n"
       "SEC(\"gpu/entry\") int f(struct gpu_ctx *c) {\n"
@@ -217,7 +228,7 @@ TEST(Run, cookies_clocks_and_slots) {
 }
 
 // 45 threads: a whole warp and one of 13 lanes.
-TEST(Run, ballots) {
+TEST_P(Run, ballots) {
   Gpu gpu(
       "u64 met, wrong;\n"
       "SEC(\"gpu/entry\") int f(struct gpu_ctx *c) {\n"
@@ -234,7 +245,7 @@ TEST(Run, ballots) {
 }
 
 // RFC 9669, 4.1 and 4.2: each instruction on values that the compiler does not know.
-TEST(Run, arithmetic) {
+TEST_P(Run, arithmetic) {
   struct Row {
     const char *insn;  // %[x] op= %[y], as llvm-mc writes it
     uint64_t x, y, expected;
@@ -319,7 +330,7 @@ TEST(Run, arithmetic) {
         << rows[i].insn << " with " << std::hex << rows[i].x << ", " << rows[i].y;
 }
 
-TEST(Run, atomics_give_old_values) {
+TEST_P(Run, atomics_give_old_values) {
   Gpu gpu(
       "u64 r[8]; u64 v = 0xf0; u32 w = 0xf0; u64 sum;\n"
       "SEC(\"gpu/entry\") int f(void *c) {\n"
@@ -344,7 +355,7 @@ TEST(Run, atomics_give_old_values) {
   EXPECT_EQ(gpu.sum(".bss", 0, 0), 7u + 1100 + 130000);
 }
 
-TEST(Run, loops_calls_and_stack) {
+TEST_P(Run, loops_calls_and_stack) {
   Gpu gpu(
       "u64 r[4];\n"
       "static __attribute__((noinline)) void fill(u64 *t, u64 v) { for (int i = 0; i < 8; i++) t[i] = v * i; "
@@ -365,7 +376,7 @@ TEST(Run, loops_calls_and_stack) {
 }
 
 // What one instruction accesses is told by the address: clang merges the tails of branches.
-TEST(Run, one_atomic_on_two_maps) {
+TEST_P(Run, one_atomic_on_two_maps) {
   Gpu gpu(
       "struct { __uint(type, BPF_MAP_TYPE_ARRAY); __uint(max_entries, 3); __type(key, u32); __type(value, "
       "u64); } odd SEC(\".maps\");\n"
@@ -383,7 +394,7 @@ TEST(Run, one_atomic_on_two_maps) {
   EXPECT_EQ(gpu.sum(".data", 0), 1000u + kAll - kAll / 2);
 }
 
-TEST(Run, one_helper_call_on_two_maps) {
+TEST_P(Run, one_helper_call_on_two_maps) {
   Gpu gpu(hash_map(8) +
           "struct { __uint(type, BPF_MAP_TYPE_ARRAY); __uint(max_entries, 5); __type(key, u32); "
           "__type(value, u64); } a SEC(\".maps\");\n"
@@ -411,7 +422,7 @@ TEST(Run, one_helper_call_on_two_maps) {
   EXPECT_EQ(gpu.sum(".bss", 0), 5u + 6 + 7 + 8);
 }
 
-TEST(Run, one_instruction_on_the_stack_or_a_map) {
+TEST_P(Run, one_instruction_on_the_stack_or_a_map) {
   Gpu gpu(
       "u64 shared[2] = {100, 100}; u64 r[4];\n"
       "SEC(\"gpu/entry\") int f(struct gpu_ctx *c) {\n"
@@ -436,7 +447,7 @@ TEST(Run, one_instruction_on_the_stack_or_a_map) {
   }
 }
 
-TEST(Run, one_load_of_two_context_fields) {
+TEST_P(Run, one_load_of_two_context_fields) {
   Gpu gpu(
       "u64 r;\nSEC(\"gpu/entry\") int f(struct gpu_ctx *c) {\n"
       "  u32 *p = &c->kernel; if (c->grid_dim.x == 2) p = &c->site;\n"
@@ -447,7 +458,7 @@ TEST(Run, one_load_of_two_context_fields) {
   EXPECT_EQ(gpu.sum(".bss", 0), 29u);
 }
 
-TEST(Run, one_print_of_two_formats) {
+TEST_P(Run, one_print_of_two_formats) {
   Gpu gpu(
       "SEC(\"gpu/entry\") int f(struct gpu_ctx *c) {\n"
       "  static const char a[] = \"a %d\", b[] = \"long %d %d\";\n"
@@ -470,7 +481,7 @@ TEST(Run, one_print_of_two_formats) {
   EXPECT_NE(offsets[0], offsets[1]);
 }
 
-TEST(Run, one_loop_of_two_callbacks) {
+TEST_P(Run, one_loop_of_two_callbacks) {
   Gpu gpu(
       "u64 r;\n"
       "static long add(u32 i, void *p) { *(u64 *)p += i; return 0; }\n"
@@ -486,7 +497,7 @@ TEST(Run, one_loop_of_two_callbacks) {
 }
 
 // Each call has a frame of its own, whatever its depth and whoever calls.
-TEST(Run, functions_with_a_stack_at_several_depths) {
+TEST_P(Run, functions_with_a_stack_at_several_depths) {
   Gpu gpu(
       "u64 r[4];\n"
       "#define FUNCTION static __attribute__((noinline)) u64\n"
@@ -506,7 +517,7 @@ TEST(Run, functions_with_a_stack_at_several_depths) {
 }
 
 // Initial contents of .data count once, whatever the number of shards.
-TEST(Run, summed_globals_begin_with_their_value) {
+TEST_P(Run, summed_globals_begin_with_their_value) {
   Gpu gpu("u64 n = 1000;\nSEC(\"gpu/entry\") int f(void *c) { __sync_fetch_and_add(&n, 1); return 0; }\n");
   EXPECT_TRUE(gpu.map(".data").summed);
   gpu.run(kBlocks, kThreads);

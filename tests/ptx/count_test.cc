@@ -166,26 +166,30 @@ std::string many_sites() {
   return text + "\tsub.u32 %r2, %r2, 1;\n\tbra again;\ndone:\n\tret;\n}\n";
 }
 
-// Adds 1 at the site's word of the map, and the access's size and low address bits beside it.
+// Adds 1 at the site's word of the map, and beside it the access's size, low address bits, and the lanes that
+// came together.
 Probe by_site(const std::string &event_text, BodyForm form) {
   Probe p = empty_probe(event_text);
   p.name = event_text;
   p.form = form;
   p.body =
-      "\t.reg .b64 %rd<5>;\n\tmul.wide.u32 %rd1, egpu_site, 24;\n\tadd.s64 %rd1, %rd1, egpu_shard_0;\n"
+      "\t.reg .b64 %rd<5>;\n\t.reg .b32 %r1;\n"
+      "\tmul.wide.u32 %rd1, egpu_site, 32;\n\tadd.s64 %rd1, %rd1, egpu_shard_0;\n"
       "\tred.global.add.u64 [%rd1], 1;\n\tcvt.u64.u32 %rd2, egpu_size;\n"
       "\tred.global.add.u64 [%rd1+8], %rd2;\n\tand.b64 %rd3, egpu_addr, 15;\n"
-      "\tred.global.add.u64 [%rd1+16], %rd3;\n";
-  p.symbols = {"egpu_shard_0", "egpu_site", "egpu_size", "egpu_addr"};
+      "\tred.global.add.u64 [%rd1+16], %rd3;\n"
+      "\tpopc.b32 %r1, egpu_active_mask;\n\tcvt.u64.u32 %rd4, %r1;\n"
+      "\tred.global.add.u64 [%rd1+24], %rd4;\n";
+  p.symbols = {"egpu_shard_0", "egpu_site", "egpu_size", "egpu_addr", "egpu_active_mask"};
   return p;
 }
 
 TEST(ManySites, count_the_same_in_line_and_in_functions) {
-  constexpr uint32_t kBlocks = 7, kBlockThreads = 45, kSites = 3 * 20, kShards = 3;
-  constexpr uint64_t kShardBytes = 24 * kSites;
+  constexpr uint32_t kBlocks = 7, kBlockThreads = 45, kSites = 3 * 20, kShards = 3, kWords = 4;
+  constexpr uint64_t kShardBytes = 8 * kWords * kSites;
   const std::string text = many_sites();
   std::vector<uint64_t> counted[2];
-  std::set<size_t> by_warp;  // how lanes come together again depends on the code around them
+  std::set<size_t> by_warp;  // how many lanes come together depends on the code around them
   for (BodyForm form : {BodyForm::in_line, BodyForm::called}) {
     std::vector<Probe> probes;
     for (const char *scope : {"thread", "warp", "block"})
@@ -220,7 +224,7 @@ TEST(ManySites, count_the_same_in_line_and_in_functions) {
     ASSERT_TRUE(ran) << ran.error().message << fault.message;
     const auto *words = reinterpret_cast<const uint64_t *>(map);
     std::vector<uint64_t> &sums = counted[form == BodyForm::called];
-    sums.resize(3 * kSites);
+    sums.resize(kWords * kSites);
     for (size_t i = 0; i < kShards * sums.size(); ++i) sums[i % sums.size()] += words[i];
     size_t used = 0;
     for (uint32_t s = 0; s < kShards; ++s) used += words[s * sums.size()] != 0;
@@ -231,22 +235,22 @@ TEST(ManySites, count_the_same_in_line_and_in_functions) {
       bool load = probe.event.mnemonic[0] == "ld";
       // Nine threads each take 0, 1, 2, 3, 4 steps; those that take 3 do not store.
       uint64_t steps = load ? 9 * (1 + 2 + 3 + 4) : 9 * (1 + 2 + 4);
-      uint64_t executed = sums[3 * site.id];
+      uint64_t executed = sums[kWords * site.id];
       if (probe.event.scope == Scope::thread) {
         EXPECT_EQ(executed, kBlocks * steps) << probe.name;
       } else if (probe.event.scope == Scope::warp) {
         by_warp.insert(site.id);
         EXPECT_GE(executed, kBlocks * 2u) << probe.name;
-        EXPECT_LE(executed, kBlocks * steps) << probe.name;
+        EXPECT_EQ(sums[kWords * site.id + 3], kBlocks * steps) << probe.name << ": each lane once";
       } else {
         EXPECT_EQ(executed, 0u) << probe.name << ": thread 0 takes no step";
       }
-      EXPECT_EQ(sums[3 * site.id + 1], executed * (load ? 2 : 4)) << probe.name;
+      EXPECT_EQ(sums[kWords * site.id + 1], executed * (load ? 2 : 4)) << probe.name;
     }
   }
   for (size_t i = 0; i < counted[0].size(); ++i)
-    EXPECT_TRUE(by_warp.count(i / 3) != 0 || counted[0][i] == counted[1][i])
-        << "site " << i / 3 << ", word " << i % 3 << ": " << counted[0][i] << ", " << counted[1][i];
+    EXPECT_TRUE(by_warp.count(i / kWords) != 0 || counted[0][i] == counted[1][i])
+        << "site " << i / kWords << ", word " << i % kWords << ": " << counted[0][i] << ", " << counted[1][i];
 }
 
 }  // namespace
