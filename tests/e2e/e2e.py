@@ -207,6 +207,27 @@ def scopes(bench):
     return f"{rows} counts"
 
 
+def clusters(bench):
+    """kernels in clusters keep them under probes: counts are exact, distributed shared memory holds the same"""
+    nvcc = shutil.which("nvcc", path=os.environ["PATH"] + ":/usr/local/cuda/bin")
+    if not nvcc:
+        raise Skip("no nvcc")
+    program = bench.scratch / "cluster"
+    bench.check([nvcc, "-std=c++17", "-arch=sm_90", "-cudart", "shared", str(SOURCE / "tests/sim-runtime/programs/cluster.cu"), "-o", str(program)])
+    plain = bench.check([str(program)]).stdout.splitlines()
+    for probe in ("scopes", "cookies", "memheat"):
+        maps, lines, _ = bench.load(probe, [str(program)])
+        expect(f"{probe}: the program's output", lines, plain)
+        if probe == "scopes":
+            values = globals_of(maps)
+            counted = dict(zip(*[iter(next(line for line in lines if line.startswith("launches")).split())] * 2))
+            counted["warps"] = int(counted["threads"]) // 32
+            for scope, what in (("thread", "threads"), ("warp", "warps"), ("block", "blocks"), ("grid", "launches")):
+                for event in ("entries", "exits"):
+                    expect(f"{scope}_{event}", values[f"{scope}_{event}"], int(counted[what]))
+    return f"{counted['launches']} launches in clusters of 1 to 16, 3 probes"
+
+
 def cookies(bench):
     """an exit reads what its scope's entry wrote"""
     for target in (bench.example("vecadd"), bench.example("reduce"), bench.example("diverge")):
@@ -572,7 +593,7 @@ def list_kernels(bench):
 
 
 CASES = {f.__name__: f for f in (
-    kcount_vecadd, kcount_graph, launch_forms, blockdur_vecadd, smload_sums, scopes, cookies, ballots, memheat_exact, diverge_branches,
+    kcount_vecadd, kcount_graph, launch_forms, blockdur_vecadd, smload_sums, scopes, clusters, cookies, ballots, memheat_exact, diverge_branches,
     args_printk, same_results, launchlat_counts, status_passes, attach_once, attach_starting, attach_interrupt, attach_live_reads, attach_many,
     attach_killed, attach_target_exits, attach_target_killed, errors, no_match, map_not_found, not_ours, sass_only, verbose_footprint, list_kernels)}
 

@@ -25,6 +25,7 @@ enum Error : int {
   kMissingConfiguration = 52,
   kInvalidDeviceFunction = 98,
   kNoSuchDevice = 101,
+  kInvalidResourceHandle = 400,
   kNotFoundByDriver = 500,
   kNotSupported = 801,
   kUnknownError = 999,

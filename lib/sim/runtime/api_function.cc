@@ -29,7 +29,8 @@ int read_attributes(FunctionAttributes *attributes, Handle kernel, Ordinal devic
 
 int find_here(const void *function, Handle *kernel, Ordinal *device) {
   RT_TRY(ensure_context());
-  RT_TRY(find_kernel(function, kernel));
+  if (const int error = find_kernel(function, kernel))
+    return error == kInvalidResourceHandle ? kInvalidDeviceFunction : error;
   return current_device(device);
 }
 

@@ -100,7 +100,7 @@ int find_kernel(const void *function, Handle *kernel) {
   Function *const known = find_function(function);
   if (!known) {
     const std::lock_guard lock(registry().mutex);
-    if (!registry().handles.contains(function)) return kInvalidDeviceFunction;
+    if (!registry().handles.contains(function)) return kInvalidResourceHandle;
     *kernel = const_cast<void *>(function);
     return kOk;
   }

@@ -23,7 +23,10 @@ int main() {
   big_block<<<1, 32, 200 * 1024>>>(nullptr);
   CHECK(cudaGetLastError() == cudaErrorInvalidValue);
   CHECK(cudaLaunchKernel(reinterpret_cast<void *>(std::strlen), dim3(1), dim3(1), nullptr, 0, nullptr) ==
-        cudaErrorInvalidDeviceFunction);
+        cudaErrorInvalidResourceHandle);
+  CHECK(cudaGetLastError() == cudaErrorInvalidResourceHandle);
+  cudaFuncAttributes attributes;
+  CHECK(cudaFuncGetAttributes(&attributes, reinterpret_cast<void *>(std::strlen)) == cudaErrorInvalidDeviceFunction);
   int count = 0;
   CUDA(cudaGetDeviceCount(&count));
   CHECK(cudaSetDevice(count) == cudaErrorInvalidDevice);
