@@ -21,7 +21,7 @@ struct Case {
   uint64_t a, b, c, expected;
 };
 
-constexpr const char *kWords = "b64 b64 b64 b64";
+constexpr const char *kWords = "b64 b64 b64 b64", *kFour = "b32 b32 b32 b32";
 const Case kCases[] = {
     // integer arithmetic
     {"add.s32 d, a, b;", "b32 b32 b32", 0x7FFFFFFF, 1, 0, 0x80000000},
@@ -293,6 +293,32 @@ const Case kCases[] = {
     {"cvt.pack.sat.s4.s32.b32 d, a, b, c;", "b32 b32 b32 b32", 100, 0xFFFFFF00, 0x12345678, 0x34567878},
     {"cvt.pack.sat.u2.s32.b32 d, a, b, c;", "b32 b32 b32 b32", 2, 100, 0x12345678, 0x2345678B},
     {"cvt.pack.sat.s2.s32.b32 d, a, b, c;", "b32 b32 b32 b32", 100, 0xFFFFFFFF, 0x12345678, 0x23456787},
+    // video instructions
+    {"vadd.u32.u32.u32.sat d, a, b;", kFour, 0xFFFFFFFF, 2, 0, 0xFFFFFFFF},
+    {"vsub.u32.s32.s32.sat d, a, b;", kFour, 1, 3, 0, 0},
+    {"vsub.s32.u32.u32 d, a.b1, b.h1;", kFour, 0x1200, 0x200000, 0, 0xFFFFFFF2},
+    {"vabsdiff.u32.s32.s32.add d, a.h0, b.h1, c;", kFour, 0xFFFF, 0x50000, 10, 16},
+    {"vmin.s32.s32.u32.max d, a, b, c;", kFour, 0xFFFFFFFF, 1, 5, 5},
+    {"vmax.s32.s32.s32 d.b2, a, b, c;", kFour, 3, 0x1FF, 0x11223344, 0x11FF3344},
+    {"vmax.s32.s32.s32.sat d.b2, a, b, c;", kFour, 3, 0x1FF, 0x11223344, 0x117F3344},
+    {"vshl.u32.u32.u32.clamp d, a, b;", kFour, 1, 40, 0, 0},
+    {"vshl.u32.u32.u32.sat.clamp d, a, b;", kFour, 1, 40, 0, 0xFFFFFFFF},
+    {"vshl.u32.u32.u32.wrap d.h1, a, b, c;", kFour, 1, 40, 0x11223344, 0x01003344},
+    {"vshr.s32.s32.u32.clamp.add d, a, b, c;", kFour, 0xFFFFFF00, 40, 7, 6},
+    {"vmad.s32.s32.s32.shr7 d, a, b, c;", kFour, 0xFFFFFF80, 3, 0, 0xFFFFFFFD},
+    {"vmad.u32.u32.u32.po.sat d, a, b, c;", kFour, 0xFFFFFFFF, 2, 0, 0xFFFFFFFF},
+    {"vmad.u32.u32.u32.po d, a, b, c;", kFour, 3, 4, 20, 33},
+    {"vmad.s32.u32.u32.sat d, a, b, -c;", kFour, 3, 4, 20, 0xFFFFFFF8},
+    {"vmad.s32.s32.s32 d, -a, b.b1, c;", kFour, 3, 0x400, 20, 8},
+    {"vset.u32.s32.lt.add d, a, b, c;", kFour, 0, 0xFFFFFFFF, 9, 9},
+    {"vset.s32.s32.ge d.b3, a, b, c;", kFour, 0, 0xFFFFFFFF, 9, 0x01000009},
+    {"vadd2.s32.s32.s32.sat d, a, b, c;", kFour, 0x7FFF8000, 0x0001FFFF, 0, 0x7FFF8000},
+    {"vavrg2.s32.s32.s32 d, a, b, c;", kFour, 0x0003FFFD, 0x0004FFFC, 0, 0x0004FFFC},
+    {"vmin2.u32.u32.u32 d.h0, a.h32, b.h10, c;", kFour, 0x00050006, 0x00030004, 0xAAAA0000, 0xAAAA0004},
+    {"vabsdiff4.u32.u32.u32.add d, a, b, c;", kFour, 0x01020304, 0x04030201, 100, 108},
+    {"vsub4.s32.s32.s32.sat d.b30, a, b.b7654, c;", kFour, 0x80000001, 0x01000002, 0x11223344, 0x802233FF},
+    {"vset4.u32.s32.lt.add d, a, b, c;", kFour, 0x01FF0305, 0x02000303, 10, 11},
+    {"vmax4.u32.u32.u32 d, a.b0000, b, c;", kFour, 0x00000005, 0x01090204, 0, 0x05090505},
     // atomics of 128 bits: what was in the cell, what is
     {"{ CELL mov.b128 v, {b, c}; atom.shared.exch.b128 v, [x], v; mov.b128 {_, d}, v; }", kWords, 5, 6, 7, 6},
     {"{ CELL mov.b128 v, {b, c}; atom.shared.exch.b128 v, [x], v; ld.shared.b64 d, [x+8]; }", kWords, 5, 6, 7,

@@ -122,6 +122,7 @@ class Decoder {
   void no_effect();
   void create_policy();
   void mbarrier();  // decode_mbarrier.cc
+  void video();     // decode_video.cc
   void mma();       // decode_matrix.cc
   void ldmatrix();
   void wmma();

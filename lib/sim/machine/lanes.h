@@ -112,5 +112,6 @@ Rows matrix_rows();
 Rows wmma_rows();
 Rows mbarrier_rows();
 Rows cluster_rows();
+Rows video_rows();
 
 }  // namespace egpu::sim
