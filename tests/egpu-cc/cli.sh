@@ -165,10 +165,11 @@ check path-line 1 '' '^  from line 7, `if \(c->block_idx.x > 3\)`, to line 9$' "
 cat >costs.bpf.c <<'END'
 #include <egpu/vmgpu.h>
 #include <bpf/bpf_helpers.h>
-u64 table[4], evens, odds, sum, plain;
+u64 table[4], evens, odds, sum, plain, early;
 SEC("gpu/entry/*")
 int f(struct gpu_ctx *c)
 {
+	early++;
 	__sync_fetch_and_add(&sum, c->thread_idx.x);
 	__sync_fetch_and_add(&table[c->lane_id & 3], 1);
 	if (c->lane_id & 1) {
@@ -181,15 +182,16 @@ int f(struct gpu_ctx *c)
 	return 0;
 }
 END
-check note-one-address 0 '' '^costs.bpf.c:7:2: note: the lanes of a warp add different numbers to one address' "$cc" costs.bpf.c
-check note-few-addresses 0 '' '^costs.bpf.c:8:2: note: the lanes of a warp update 4 addresses' "$cc" costs.bpf.c
-check note-branch 0 '' '^costs.bpf.c:9:6: note: the lanes of a warp may go both ways here' "$cc" costs.bpf.c
-check note-lost-update 0 '' '^costs.bpf.c:15:7: note: threads that do this at once lose updates' "$cc" costs.bpf.c
+check note-one-address 0 '' '^costs.bpf.c:8:2: note: the lanes of a warp add different numbers to one address' "$cc" costs.bpf.c
+check note-few-addresses 0 '' '^costs.bpf.c:9:2: note: the lanes of a warp update 4 addresses' "$cc" costs.bpf.c
+check note-branch 0 '' '^costs.bpf.c:10:6: note: the lanes of a warp may go both ways here' "$cc" costs.bpf.c
+check note-lost-update 0 '' '^costs.bpf.c:16:7: note: threads that do this at once lose updates' "$cc" costs.bpf.c
 check note-caret 0 '' '^	    \^$' "$cc" costs.bpf.c
-check note-count 0 '' '^  notes: 4$' "$cc" -v costs.bpf.c
+expect note-order test "$(sed -n 's/^costs.bpf.c:\([0-9]*\):.*note: .*/\1/p' err | tr '\n' ' ')" = '7 8 9 10 16 '
+check note-count 0 '' '^  notes: 5$' "$cc" -v costs.bpf.c
 sed 's|gpu/entry|gpu.block/entry|' costs.bpf.c >block.bpf.c
 check block-note 0 '' 'lose updates' "$cc" block.bpf.c
-expect block-notes test "$(grep -c note: err)" = 1
+expect block-notes test "$(grep -c note: err)" = 2
 for probe in "$source"/probes/*.bpf.c "$source"/bench/probes/*.bpf.c; do
   check "no-note-$(basename "$probe" .bpf.c)" 0 '' '' "$cc" "$probe" -o note.o
 done

@@ -206,8 +206,10 @@ bool Collector::same_place(int insn, const Value &address, int64_t offset) const
   return false;
 }
 
-void Collector::note(int insn, const std::string &text) {
-  if (notes_.insert({insn, text}).second) facts_.notes.push_back(messages_.note(insn, text));
+std::vector<Note> Collector::notes() const {
+  std::vector<Note> notes;
+  for (const auto &[insn, text] : notes_) notes.push_back({insn, text});
+  return notes;
 }
 
 Facts Collector::finish(const Cost &cost) {

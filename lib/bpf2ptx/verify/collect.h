@@ -37,7 +37,8 @@ class Collector {
 
   /// Did `insn` access map memory at the same place as `address` + `offset`?
   bool same_place(int insn, const Value &address, int64_t offset) const;
-  void note(int insn, const std::string &text);
+  void note(int insn, const std::string &text) { notes_.insert({insn, text}); }
+  std::vector<Note> notes() const;
 
   Facts finish(const Cost &cost);
 

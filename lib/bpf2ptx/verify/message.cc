@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <tuple>
 
 #include "lib/bpf2ptx/insn/format.h"
 
@@ -76,6 +77,18 @@ std::string Messages::diagnostic(int insn, const char *severity, const std::stri
   for (size_t i = 0; i + 1 < line->column && i < line->text.size(); ++i)
     indent += line->text[i] == '\t' ? '\t' : ' ';
   return out + "\n" + line->text + "\n" + indent + "^";
+}
+
+std::vector<std::string> Messages::in_order(std::vector<Note> notes) const {
+  auto place = [&](const Note &n) {
+    SourceLine line = source(n.insn);
+    return std::tuple(line.file, line.line, line.column, n.insn);
+  };
+  std::stable_sort(notes.begin(), notes.end(),
+                   [&](const Note &a, const Note &b) { return place(a) < place(b); });
+  std::vector<std::string> texts;
+  for (const Note &n : notes) texts.push_back(note(n.insn, n.text));
+  return texts;
 }
 
 Error Messages::error(int insn, const std::string &text, const std::vector<Note> &notes) const {

@@ -26,6 +26,8 @@ class Messages {
   Error error(int insn, const std::string &text, const std::vector<Note> &notes = {}) const;
   /// "file:line:col: note: text" with source line and caret.
   std::string note(int insn, const std::string &text) const { return diagnostic(insn, "note", text); }
+  /// The same of each, in the order of the source.
+  std::vector<std::string> in_order(std::vector<Note> notes) const;
   /// "line 12", "gpu.bpf.h:12" if that is another file than `from`'s, or "insn 7" without line
   /// information.
   std::string where(int insn, int from) const;

@@ -121,13 +121,11 @@ class Notes {
 
 }  // namespace
 
-std::vector<std::string> find_notes(const Program &program, const Object &object, const Facts &facts,
-                                    const Messages &messages) {
-  std::vector<std::string> texts;
-  if (!facts.uniformity.complete || most_varying(program.event.scope) != Uniform::lane) return texts;
-  for (const auto &[insn, text] : Notes(program, object, facts).find())
-    texts.push_back(messages.note(insn, text));
-  return texts;
+std::vector<Note> find_notes(const Program &program, const Object &object, const Facts &facts) {
+  std::vector<Note> notes;
+  if (!facts.uniformity.complete || most_varying(program.event.scope) != Uniform::lane) return notes;
+  for (const auto &[insn, text] : Notes(program, object, facts).find()) notes.push_back({insn, text});
+  return notes;
 }
 
 }  // namespace egpu::bpf

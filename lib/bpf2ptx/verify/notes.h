@@ -9,9 +9,8 @@
 
 namespace egpu::bpf {
 
-/// Notes on varying branches and atomics, ready to print, in the order of the instructions. A program
-/// that one lane runs per warp, block or launch gets none. Needs facts.uniformity.
-std::vector<std::string> find_notes(const Program &program, const Object &object, const Facts &facts,
-                                    const Messages &messages);
+/// Notes on varying branches and atomics. A program that one lane runs per warp, block or launch gets none.
+/// Needs facts.uniformity.
+std::vector<Note> find_notes(const Program &program, const Object &object, const Facts &facts);
 
 }  // namespace egpu::bpf

@@ -27,8 +27,9 @@ Result<Facts> prove(const Program &program, const Object &object, const VerifyOp
   if (auto e = check_stack_depth(structure, facts, messages)) return *e;
   facts.uniformity = find_uniformity(program, object, facts);
   *refusals = find_partings(program, facts, messages);
-  for (std::string &note : find_notes(program, object, facts, messages))
-    facts.notes.push_back(std::move(note));
+  std::vector<Note> notes = find_notes(program, object, facts);
+  for (Note &note : collector.notes()) notes.push_back(std::move(note));
+  facts.notes = messages.in_order(std::move(notes));
   return facts;
 }
 
