@@ -32,6 +32,13 @@ SAME_PLACE(MemsetNodeParams, element_bytes, CUDA_MEMSET_NODE_PARAMS, elementSize
 SAME_PLACE(MemsetNodeParams, height, CUDA_MEMSET_NODE_PARAMS, height);
 SAME_SIZE(HostNodeParams, CUDA_HOST_NODE_PARAMS);
 SAME_SIZE(CUgraphNodeParams, CUgraphNodeParams);
+SAME_SIZE(MemoryOp, CUstreamBatchMemOpParams);
+SAME_PLACE(MemoryOp, address, CUstreamBatchMemOpParams, waitValue.address);
+SAME_PLACE(MemoryOp, value, CUstreamBatchMemOpParams, writeValue.value64);
+SAME_PLACE(MemoryOp, flags, CUstreamBatchMemOpParams, waitValue.flags);
+SAME_PLACE(MemoryOp, barrier_flags, CUstreamBatchMemOpParams, memoryBarrier.flags);
+SAME_SIZE(MemoryOpNodeParams, CUDA_BATCH_MEM_OP_NODE_PARAMS);
+SAME_PLACE(MemoryOpNodeParams, operations, CUDA_BATCH_MEM_OP_NODE_PARAMS, paramArray);
 SAME_SIZE(GraphExecUpdateResult, CUgraphExecUpdateResultInfo);
 SAME_PLACE(GraphExecUpdateResult, error_node, CUgraphExecUpdateResultInfo, errorNode);
 SAME_SIZE(GraphInstantiateParams, CUDA_GRAPH_INSTANTIATE_PARAMS);
@@ -74,6 +81,7 @@ SAME_VALUE(kMaxDynamicSharedBytes, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYT
 SAME_VALUE(kClusterPolicy, CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE);
 SAME_VALUE(kFunctionAttributeCount, CU_FUNC_ATTRIBUTE_MAX);
 SAME_VALUE(kNodeEventRecord, CU_GRAPH_NODE_TYPE_EVENT_RECORD);
+SAME_VALUE(kNodeMemoryOps, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP);
 
 TEST(Layout, IsTheToolkits) { SUCCEED() << "compared at compile time"; }
 #else

@@ -70,6 +70,7 @@ enum NodeType : int {
   kNodeEmpty,
   kNodeWaitEvent,
   kNodeEventRecord,
+  kNodeMemoryOps = 12,
 };
 
 // `extra` of a launch: a list of these, each followed by a pointer, closed by kParamEnd.
@@ -89,6 +90,20 @@ struct MemsetNodeParams {
 struct HostNodeParams {
   void (*function)(void *);
   void *user_data;
+};
+struct MemoryOp {  // CUstreamBatchMemOpParams: all of its structures at once
+  int type;
+  unsigned barrier_flags;
+  Address address;
+  uint64_t value;
+  unsigned flags;
+  uint64_t unused[2];
+};
+struct MemoryOpNodeParams {
+  Handle context;
+  unsigned count;
+  MemoryOp *operations;
+  unsigned flags;
 };
 struct GraphExecUpdateResult {
   int result;  // graph_update.h: UpdateResult

@@ -62,6 +62,8 @@ constexpr AttributeRow kAttributes[] = {
     {111, 1024},         // RESERVED_SHARED_MEMORY_PER_BLOCK
     {115, 1},            // MEMORY_POOLS_SUPPORTED
     {120, kConfigured},  // CLUSTER_LAUNCH
+    {122, 1},            // CAN_USE_64_BIT_STREAM_MEM_OPS
+    {123, 1},            // CAN_USE_STREAM_WAIT_VALUE_NOR
 };
 
 int configured(const DeviceConfig &config, int id) {

@@ -300,7 +300,9 @@ CU_API(cuDeviceGraphMemTrim, (Ordinal device), (device)) {
 
 // Nodes by number and type, in Graphviz' language.
 CU_API(cuGraphDebugDotPrint, (Handle handle, const char *path, unsigned), (handle, path, 0)) {
-  constexpr const char *kTypes[] = {"kernel", "memcpy", "memset", "host", "graph", "empty", "wait", "record"};
+  constexpr const char *kTypes[] = {"kernel",     "memcpy", "memset",           "host",   "graph",
+                                    "empty",      "wait",   "record",           "signal", "semaphore",
+                                    "allocation", "free",   "memory operations"};
   std::shared_ptr<Graph> graph;
   CU_TRY(find_graph(handle, &graph));
   if (!path) return kInvalidValue;

@@ -64,6 +64,14 @@ Status event_work(Handle handle, bool is_wait, Work *work) {
   return kSuccess;
 }
 
+Status memory_op_work(const MemoryOpNodeParams *params, Work *work) {
+  if (!params) return kInvalidValue;
+  MemoryOpWork operations;
+  CU_TRY(egpu::sim::memory_op_work(params->operations, params->count, params->flags, &operations));
+  *work = std::move(operations);
+  return kSuccess;
+}
+
 Status child_work(Handle handle, Work *work) {
   std::shared_ptr<Graph> graph;
   CU_TRY(find_graph(handle, &graph));
@@ -106,6 +114,10 @@ Status any_work(const CUgraphNodeParams *params, Work *work) {
     case kNodeWaitEvent:
     case kNodeEventRecord:
       return event_work(read_params<Handle>(*params), params->type == kNodeWaitEvent, work);
+    case kNodeMemoryOps: {
+      const auto operations = read_params<MemoryOpNodeParams>(*params);
+      return memory_op_work(&operations, work);
+    }
     default:
       return kNotSupported;
   }
@@ -294,6 +306,11 @@ CU_API(cuGraphAddEventWaitNode,
        (node, graph, before, count, event)) {
   WITH_WORK(event_work(event, true, &work), add_node(node, graph, before, count, std::move(work)));
 }
+CU_API(cuGraphAddBatchMemOpNode,
+       (Handle * node, Handle graph, const Handle *before, size_t count, const MemoryOpNodeParams *params),
+       (node, graph, before, count, params)) {
+  WITH_WORK(memory_op_work(params, &work), add_node(node, graph, before, count, std::move(work)));
+}
 CU_API(cuGraphAddNode,
        (Handle * node, Handle graph, const Handle *before, size_t count, CUgraphNodeParams *params),
        (node, graph, before, count, params)) {
@@ -336,6 +353,16 @@ CU_API(cuGraphHostNodeGetParams, (Handle handle, HostNodeParams *params), (handl
   *params = host->params;
   return kSuccess;
 }
+CU_API(cuGraphBatchMemOpNodeGetParams, (Handle handle, MemoryOpNodeParams *params), (handle, params)) {
+  std::shared_ptr<Node> node;
+  MemoryOpWork *operations = nullptr;
+  CU_TRY(find_work(handle, &node, &operations));
+  if (!params) return kInvalidValue;
+  CU_CONTEXT(context);
+  *params = {handle_of(*context), static_cast<unsigned>(operations->operations.size()),
+             operations->operations.data(), 0};
+  return kSuccess;
+}
 CU_API(cuGraphChildGraphNodeGetGraph, (Handle handle, Handle *graph), (handle, graph)) {
   std::shared_ptr<Node> node;
   CU_TRY(find_node(handle, &node));
@@ -373,6 +400,9 @@ CU_API(cuGraphEventRecordNodeSetEvent, (Handle node, Handle event), (node, event
 CU_API(cuGraphEventWaitNodeSetEvent, (Handle node, Handle event), (node, event)) {
   WITH_WORK(event_work(event, true, &work), set_node(node, std::move(work)));
 }
+CU_API(cuGraphBatchMemOpNodeSetParams, (Handle node, const MemoryOpNodeParams *params), (node, params)) {
+  WITH_WORK(memory_op_work(params, &work), set_node(node, std::move(work)));
+}
 CU_API(cuGraphNodeSetParams, (Handle node, CUgraphNodeParams *params), (node, params)) {
   if (params && params->type == kNodeGraph) return kInvalidValue;  // a child graph is edited in place
   WITH_WORK(any_work(params, &work), set_node(node, std::move(work)));
@@ -408,6 +438,10 @@ CU_API(cuGraphExecEventRecordNodeSetEvent, (Handle exec, Handle node, Handle eve
 }
 CU_API(cuGraphExecEventWaitNodeSetEvent, (Handle exec, Handle node, Handle event), (exec, node, event)) {
   WITH_WORK(event_work(event, true, &work), set_step(exec, node, std::move(work)));
+}
+CU_API(cuGraphExecBatchMemOpNodeSetParams, (Handle exec, Handle node, const MemoryOpNodeParams *params),
+       (exec, node, params)) {
+  WITH_WORK(memory_op_work(params, &work), set_step(exec, node, std::move(work)));
 }
 CU_API(cuGraphExecNodeSetParams, (Handle exec, Handle node, CUgraphNodeParams *params),
        (exec, node, params)) {

@@ -127,7 +127,8 @@ NodeType type_of(const Work &work) {
                [](const MemsetWork &) { return kNodeMemset; }, [](const HostWork &) { return kNodeHost; },
                [](const std::shared_ptr<const GraphWork> &) { return kNodeGraph; },
                [](const EmptyWork &) { return kNodeEmpty; },
-               [](const EventWork &event) { return event.is_wait ? kNodeWaitEvent : kNodeEventRecord; }},
+               [](const EventWork &event) { return event.is_wait ? kNodeWaitEvent : kNodeEventRecord; },
+               [](const MemoryOpWork &) { return kNodeMemoryOps; }},
       work);
 }
 
@@ -141,7 +142,8 @@ void run(const Work &work, Context &context) {
                         for (size_t i = 0; i < graph->steps.size(); ++i)
                           if (!graph->is_disabled[i]) run(graph->steps[i], context);
                       },
-                      [](const EmptyWork &) {}, [](const EventWork &event) { run_event(event); }},
+                      [](const EmptyWork &) {}, [](const EventWork &event) { run_event(event); },
+                      [&](const MemoryOpWork &memory) { run_memory_ops(memory, context); }},
              work);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 #include <variant>
 
+#include "lib/sim/driver/memory_op.h"
 #include "lib/sim/driver/stream.h"
 
 namespace egpu::sim {
@@ -29,7 +30,7 @@ struct EmptyWork {};
 struct GraphWork;
 
 using Work = std::variant<KernelWork, CopyWork, MemsetWork, HostWork, std::shared_ptr<const GraphWork>,
-                          EmptyWork, EventWork>;
+                          EmptyWork, EventWork, MemoryOpWork>;
 
 struct GraphWork {
   std::vector<Work> steps;  // in an order that keeps the dependencies
