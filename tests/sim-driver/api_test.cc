@@ -180,7 +180,8 @@ TEST_F(Api, EntryPointsByNameAndVersion) {
   void *found = nullptr;
   int *no_result = nullptr;
   EXPECT_EQ(cu("cuGetProcAddress_v2", "", &found, 0, uint64_t{0}, no_result), 0);
-  EXPECT_EQ(cu("cuGetProcAddress_v2", "cuThereIsNoSuchThing", &found, 13000, uint64_t{0}, no_result), 500);
+  EXPECT_EQ(cu("cuGetProcAddress_v2", "cuThereIsNoSuchThing", &found, 13000, uint64_t{0}, no_result), 0);
+  EXPECT_EQ(found, nullptr);
   EXPECT_EQ(cu("cuGetProcAddress", "cuThereIsNoSuchThing", &found, 13000, uint64_t{0}), 500);
   int result = -1;
   EXPECT_EQ(cu("cuGetProcAddress_v2", "cuGraphExecUpdate", &found, 10000, uint64_t{0}, &result), 0);
@@ -192,12 +193,13 @@ TEST_F(Api, GraphInstantiateOfVersion12) {
   void *found = nullptr;
   int result = -1;
   ASSERT_EQ(cu("cuGetProcAddress_v2", "cuGraphInstantiate", &found, 12000, uint64_t{0}, &result), 0);
-  Handle graph = nullptr, exec = nullptr;
+  Handle graph = nullptr, node = nullptr, exec = nullptr;
   ASSERT_EQ(cu("cuGraphCreate", &graph, 0u), 0);
+  ASSERT_EQ(cu("cuGraphAddEmptyNode", &node, graph, static_cast<const Handle *>(nullptr), size_t{0}), 0);
   const auto instantiate = reinterpret_cast<int (*)(Handle *, Handle, unsigned long long)>(found);
   EXPECT_EQ(instantiate(&exec, graph, 0), 0);
+  ASSERT_NE(exec, nullptr);
   EXPECT_EQ(cu("cuGraphLaunch", exec, Handle{}), 0);
-  EXPECT_EQ(instantiate(&exec, graph, 1ull << 40), 1);
 }
 
 TEST_F(Api, GenuinenessIsNeverClaimed) {
@@ -270,6 +272,7 @@ void leave_with_a_kernel_running() {
 }
 
 TEST(ApiAtExit, CallsAfterStaticDestructorsWork) {
+  EGPU_SIMULATED_ONLY("NVIDIA's driver has ended then: all calls fail");
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   EXPECT_EXIT(leave_with_a_kernel_running(), testing::ExitedWithCode(0), "");
 }

@@ -72,37 +72,35 @@ TEST_F(ContextLife, APrimaryOneIsRetainedAgainAfterAReset) {
   });
 }
 
-TEST_F(ContextLife, AFaultEndsItsContextAndAResetTheFault) {
-  Handle primary = nullptr, kernels = nullptr, store = nullptr, when = nullptr, fresh = nullptr;
-  expect_all({
-      {"retain", 0, [&] { return cu("cuDevicePrimaryCtxRetain", &primary, 0); }},
-      {"make current", 0, [&] { return cu("cuCtxPushCurrent_v2", primary); }},
-      {"load", 0, [&] { return load_here(&kernels); }},
-      {"find", 0, [&] { return cu("cuModuleGetFunction", &store, kernels, "store"); }},
-      {"the launch itself succeeds", 0, [&] { return fault_here(store); }},
-      {"wait", 700, [&] { return cu("cuCtxSynchronize"); }},
-      {"launch", 700, [&] { return fault_here(store); }},
-      {"allocate", 700, [&] { return allocate_here(); }},
-      {"event", 700, [&] { return cu("cuEventCreate", &when, 0u); }},
-      {"load another", 700, [&] { return load_here(&kernels); }},
-      {"context", 700, [&] { return cu("cuCtxCreate_v2", &fresh, 0u, 0); }},
-      {"make the other one current", 0, [&] { return make_current(context); }},
-      {"allocate in it", 0, [&] { return allocate_here(); }},
-      {"wait for it", 0, [&] { return cu("cuCtxSynchronize"); }},
-      {"context beside the faulted one", 0, [&] { return cu("cuCtxCreate_v2", &fresh, 0u, 0); }},
-      {"allocate in that", 0, [&] { return allocate_here(); }},
-      {"back", 0, [&] { return make_current(primary); }},
-      {"reset", 0, [&] { return cu("cuDevicePrimaryCtxReset_v2", 0); }},
-      {"allocate after it", 709, [&] { return allocate_here(); }},
-      {"functions went with the reset", 709, [&] { return fault_here(store); }},
-      {"retain again", 0, [&] { return cu("cuDevicePrimaryCtxRetain", &primary, 0); }},
-      {"make it current", 0, [&] { return make_current(primary); }},
-      {"allocate in it again", 0, [&] { return allocate_here(); }},
-      {"load into it", 0, [&] { return load_here(&kernels); }},
-      {"wait for it again", 0, [&] { return cu("cuCtxSynchronize"); }},
-      {"release", 0, [&] { return cu("cuDevicePrimaryCtxRelease_v2", 0); }},
-      {"release the first", 0, [&] { return cu("cuDevicePrimaryCtxRelease_v2", 0); }},
-      {"pop", 0, [&] { return cu("cuCtxPopCurrent_v2", &fresh); }},
+TEST_F(ContextLife, AFaultIsForTheWholeProcess) {
+  in_own_process([&] {
+    Handle primary = nullptr, kernels = nullptr, store = nullptr, when = nullptr, fresh = nullptr;
+    expect_all({
+        {"retain", 0, [&] { return cu("cuDevicePrimaryCtxRetain", &primary, 0); }},
+        {"make current", 0, [&] { return cu("cuCtxPushCurrent_v2", primary); }},
+        {"load", 0, [&] { return load_here(&kernels); }},
+        {"find", 0, [&] { return cu("cuModuleGetFunction", &store, kernels, "store"); }},
+        {"the launch itself succeeds", 0, [&] { return fault_here(store); }},
+        {"wait", 700, [&] { return cu("cuCtxSynchronize"); }},
+        {"launch", 700, [&] { return fault_here(store); }},
+        {"allocate", 700, [&] { return allocate_here(); }},
+        {"event", 700, [&] { return cu("cuEventCreate", &when, 0u); }},
+        {"load another", 700, [&] { return load_here(&kernels); }},
+        {"context", 700, [&] { return cu("cuCtxCreate_v2", &fresh, 0u, 0); }},
+        {"make the other one current", 0, [&] { return make_current(context); }},
+        {"allocate in it", 700, [&] { return allocate_here(); }},
+        {"wait for it", 700, [&] { return cu("cuCtxSynchronize"); }},
+        {"context from there", 700, [&] { return cu("cuCtxCreate_v2", &fresh, 0u, 0); }},
+        {"back", 0, [&] { return make_current(primary); }},
+        {"reset", 0, [&] { return cu("cuDevicePrimaryCtxReset_v2", 0); }},
+        {"allocate after it", 709, [&] { return allocate_here(); }},
+        {"functions went with the reset", 709, [&] { return fault_here(store); }},
+        {"retain again", 700, [&] { return cu("cuDevicePrimaryCtxRetain", &fresh, 0); }},
+        {"load into it", 709, [&] { return load_here(&kernels); }},
+        {"release", 0, [&] { return cu("cuDevicePrimaryCtxRelease_v2", 0); }},
+        {"release too often", 201, [&] { return cu("cuDevicePrimaryCtxRelease_v2", 0); }},
+        {"pop", 0, [&] { return cu("cuCtxPopCurrent_v2", &fresh); }},
+    });
   });
 }
 

@@ -27,6 +27,18 @@ inline void expect_all(const std::vector<Case> &cases) {
   for_each_wrong(cases, [](const Case &row, int got) { EXPECT_EQ(got, row.expected) << row.name; });
 }
 
+/// Does the test in a process of its own: a fault stays for good.
+template <class Body>
+void in_own_process(Body body) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  const auto end = [&body] {
+    body();
+    std::fflush(nullptr);
+    std::_Exit(testing::Test::HasFailure());
+  };
+  EXPECT_EXIT(end(), testing::ExitedWithCode(0), "");
+}
+
 /// For a process of its own, whose exit status it is: the number of wrong rows, which stderr names.
 inline int wrong_rows(const std::vector<Case> &cases) {
   int count = 0;

@@ -17,11 +17,9 @@ Status create(Handle *made, unsigned flags, Ordinal ordinal) {
   if (!made) return kInvalidValue;
   Device *device = nullptr;
   CU_TRY(initialized_device(ordinal, &device));
-  ThreadState &thread = thread_state();
-  // As seen on an H200: not while a context that has failed is current.
-  if (!thread.stack.empty() && thread.stack.back()) CU_TRY(thread.stack.back()->status());
+  CU_TRY(driver().status());
   auto context = std::make_shared<Context>(*device, false, flags);
-  thread.stack.push_back(context.get());
+  thread_state().stack.push_back(context.get());
   *made = publish(std::move(context));
   return kSuccess;
 }
@@ -100,7 +98,7 @@ Status context_or_current(Handle handle, Context **context) {
   const std::shared_ptr<Context> found = find<Context>(handle);
   if (!found) return kInvalidContext;
   *context = found.get();
-  return found->destroyed ? kContextIsDestroyed : found->status();
+  return found->destroyed ? kContextIsDestroyed : driver().status();
 }
 
 }  // namespace
@@ -243,6 +241,7 @@ CU_API(cuDevicePrimaryCtxRetain, (Handle * context, Ordinal ordinal), (context, 
   if (!context) return kInvalidValue;
   Device *device = nullptr;
   CU_TRY(initialized_device(ordinal, &device));
+  CU_TRY(driver().status());
   const std::lock_guard lock(device->mutex);
   ++device->primary_references;
   device->primary->destroyed = false;

@@ -53,7 +53,7 @@ Status copy(DefaultStream which, Handle handle, When when, Copy3D params) {
                            params.height * params.depth > 1;
   if (!fence || (!waits && !staged_many)) return kSuccess;
   fence->wait();
-  return context->status();
+  return driver().status();
 }
 
 Status copy_linear(DefaultStream which, Handle stream, When when, int to_type, Address to, int from_type,
@@ -115,7 +115,7 @@ Status fill(DefaultStream which, Handle handle, When when, Address to, size_t pi
   CU_TRY(submit(*stream, MemsetWork{params}, &fence));
   if (when == When::in_stream || !fence) return kSuccess;
   fence->wait();
-  return context->status();
+  return driver().status();
 }
 
 Address address_of(const void *pointer) { return reinterpret_cast<Address>(pointer); }

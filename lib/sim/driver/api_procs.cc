@@ -5,6 +5,7 @@
 #include <cstring>
 #include <string>
 
+#include "lib/sim/driver/driver.h"
 #include "lib/sim/driver/export.h"
 
 using namespace egpu::sim;
@@ -59,10 +60,9 @@ std::string abi_name(const char *name, int version) {
   return name;
 }
 
-// As seen on an H200: not finding it is no error for who asked for the result.
+// The second version says with its result alone that there is no such function.
 Status not_found(QueryResult why, int *result) {
-  if (!result) return kNotFound;
-  *result = why;
+  if (result) *result = why;
   return kSuccess;
 }
 
@@ -93,7 +93,9 @@ Status unwritten(const char *name, bool *said) {
 
 CU_API(cuGetProcAddress, (const char *name, void **function, int version, uint64_t flags),
        (name, function, version, flags)) {
-  return proc_address(name, function, version, flags, nullptr);
+  int result = kFound;
+  CU_TRY(proc_address(name, function, version, flags, &result));
+  return result == kFound ? kSuccess : kNotFound;
 }
 CU_API(cuGetProcAddress_v2, (const char *name, void **function, int version, uint64_t flags, int *result),
        (name, function, version, flags, result)) {

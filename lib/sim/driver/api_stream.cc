@@ -149,7 +149,7 @@ CU_STREAM_API(cuStreamSynchronize, _ptsz, (Handle handle), (handle)) {
     fences = stream->pending();
   }
   for (const std::shared_ptr<Fence> &fence : fences) fence->wait();
-  return stream->context.status();
+  return driver().status();
 }
 
 CU_STREAM_API(cuStreamQuery, _ptsz, (Handle handle), (handle)) {
@@ -159,7 +159,7 @@ CU_STREAM_API(cuStreamQuery, _ptsz, (Handle handle), (handle)) {
   const std::lock_guard lock(stream->context.order);
   for (const std::shared_ptr<Fence> &fence : stream->pending())
     if (!fence->done()) return kNotReady;
-  return stream->context.status();
+  return driver().status();
 }
 
 CU_STREAM_API(cuStreamWaitEvent, _ptsz, (Handle stream_handle, Handle event_handle, unsigned flags),
@@ -266,7 +266,7 @@ CU_STREAM_API(cuStreamAddCallback, _ptsz,
   Context &context = stream->context;
   stream->enqueue([=, &context] {
     thread_state().in_callback = true;
-    callback(handle, context.status(), user_data);
+    callback(handle, driver().status(), user_data);
     thread_state().in_callback = false;
   });
   return kSuccess;

@@ -132,15 +132,15 @@ Status current_context(Context **context) {
   if (thread.stack.empty() || !thread.stack.back()) return kInvalidContext;
   *context = thread.stack.back();
   if ((*context)->destroyed) return kContextIsDestroyed;
-  return (*context)->status();
+  return driver().status();
 }
 
 Context::Context(Device &its_device, bool primary, unsigned its_flags)
     : Object(kKind), device(its_device), is_primary(primary), id(next_context_id()), flags(its_flags) {}
 
-void Context::fail(Status status, const std::string &why) {
+void Driver::fail(Status status, const std::string &why) {
   int expected = kSuccess;
-  if (!status_.compare_exchange_strong(expected, status)) return;
+  if (!fault.compare_exchange_strong(expected, status)) return;
   std::fprintf(stderr, "egpu-sim: error %d: %s\n", static_cast<int>(status), why.c_str());
 }
 
@@ -169,7 +169,7 @@ Status Context::synchronize() {
       if (std::shared_ptr<Fence> last = stream->last_fence()) fences.push_back(std::move(last));
   }
   for (const std::shared_ptr<Fence> &fence : fences) fence->wait();
-  return status();
+  return driver().status();
 }
 
 void Context::adopt(Handle owned) {
@@ -206,7 +206,6 @@ void Context::reset() {
       retire(handle);
   }
   free_allocations_of(*this);
-  status_ = kSuccess;
 }
 
 }  // namespace egpu::sim

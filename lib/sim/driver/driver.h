@@ -39,11 +39,6 @@ class Context : public Object {
   unsigned flags;
   std::atomic<bool> destroyed{false};  // a primary one: until it is retained again
 
-  /// The error that all further calls give: a kernel's fault kills its context.
-  Status status() const { return static_cast<Status>(status_.load(std::memory_order_acquire)); }
-  /// Makes the first fault the context's status and prints why.
-  void fail(Status status, const std::string &why);
-
   /// Waits for all that was enqueued on all streams before the call.
   Status synchronize();
   /// Frees modules, streams, events and memory; the context is as new (primary) or dead.
@@ -63,7 +58,6 @@ class Context : public Object {
   void disown(Handle owned);
 
  private:
-  std::atomic<int> status_{kSuccess};
   std::shared_ptr<Stream> legacy_;
   std::mutex owned_mutex_;
   std::set<Handle> owned_;
@@ -78,7 +72,14 @@ struct ThreadState {
 ThreadState &thread_state();
 
 struct Driver {
+  /// The error that all further calls give in all contexts: a kernel's fault is for good (CUDA Driver API,
+  /// CUDA_ERROR_ILLEGAL_ADDRESS: "the process must be terminated").
+  Status status() const { return static_cast<Status>(fault.load(std::memory_order_acquire)); }
+  /// Makes the first fault the status and prints why.
+  void fail(Status status, const std::string &why);
+
   std::atomic<bool> initialized{false};
+  std::atomic<int> fault{kSuccess};
   std::vector<std::unique_ptr<Device>> devices;
 };
 Driver &driver();

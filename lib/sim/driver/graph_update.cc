@@ -40,6 +40,7 @@ class Pairing {
 
   GraphExecUpdateResult run() {
     if (mine_.vertices.size() != fresh_.vertices.size()) return {kTopologyChanged, nullptr, nullptr};
+    if (fresh_.exit_nodes.size() < mine_.exit_nodes.size()) return {kTopologyChanged, nullptr, nullptr};
     for (size_t i = 0; i < fresh_.exit_nodes.size(); ++i) {
       const size_t exit = fresh_.exit_nodes[i];
       if (i == mine_.exit_nodes.size()) return {kTopologyChanged, fresh_.vertices[exit].node, nullptr};

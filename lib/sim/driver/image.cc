@@ -234,7 +234,7 @@ void JitLog::error(const std::string &text) {
   const size_t length = std::min(text.size(), error_bytes_ - 1);
   std::memcpy(error_, text.data(), length);
   error_[length] = 0;
-  written_ = length + 1;
+  written_ = std::min(text.size(), error_bytes_);
 }
 
 void JitLog::finish() {

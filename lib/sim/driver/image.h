@@ -30,7 +30,8 @@ class JitLog {
  public:
   JitLog() = default;
   JitLog(unsigned count, const int *options, void **values);
-  /// Writes the text, cut to the buffer, and its size with the closing zero back into the options.
+  /// Writes the text, cut to the buffer, and its length (of one that was cut, the buffer's) back into the
+  /// options.
   void error(const std::string &text);
   void finish();
 

@@ -35,8 +35,12 @@ Status pack_parameters(const KernelInfo &info, void **parameters, void **extra,
     else
       return kInvalidValue;
   }
-  // As seen on an H200, a buffer that is too small is taken.
-  if (!buffer && !info.parameters.empty()) return kInvalidValue;
+  // As seen on an H200: too small a buffer is taken, too large a one is too many resources.
+  size_t end_bytes = 0;
+  for (const Parameter &parameter : info.parameters)
+    end_bytes = std::max<size_t>(end_bytes, parameter.offset + parameter.size_bytes);
+  if (size_bytes > end_bytes) return kLaunchOutOfResources;
+  if (!buffer && end_bytes) return kInvalidValue;
   if (buffer) std::memcpy(packed->data(), buffer, std::min(size_bytes, packed->size()));
   return kSuccess;
 }

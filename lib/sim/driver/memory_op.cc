@@ -56,11 +56,11 @@ bool holds(Word now, Word value, unsigned comparison) {
 }
 
 template <class Word>
-void wait(const MemoryOp &operation, const Context &context) {
+void wait(const MemoryOp &operation) {
   const auto *at = reinterpret_cast<const Word *>(operation.address);
   const auto value = static_cast<Word>(operation.value);
   while (!holds(__atomic_load_n(at, __ATOMIC_SEQ_CST), value, operation.flags) &&
-         context.status() == kSuccess)
+         driver().status() == kSuccess)
     std::this_thread::sleep_for(kPause);
 }
 
@@ -79,14 +79,14 @@ Status memory_op_work(const MemoryOp *operations, unsigned count, unsigned flags
   return kSuccess;
 }
 
-void run_memory_ops(const MemoryOpWork &work, const Context &context) {
+void run_memory_ops(const MemoryOpWork &work) {
   for (const MemoryOp &operation : work.operations) {
     switch (operation.type) {
       case kWaitValue32:
-        wait<uint32_t>(operation, context);
+        wait<uint32_t>(operation);
         break;
       case kWaitValue64:
-        wait<uint64_t>(operation, context);
+        wait<uint64_t>(operation);
         break;
       case kWriteValue32:
         write<uint32_t>(operation);

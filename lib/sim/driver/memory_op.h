@@ -25,7 +25,7 @@ struct MemoryOpWork {
 
 /// The operations as work; kInvalidValue: the address, the alignment, the type, the flags or the count.
 Status memory_op_work(const MemoryOp *operations, unsigned count, unsigned flags, MemoryOpWork *work);
-/// Does them in order; a context that has failed ends the waiting.
-void run_memory_ops(const MemoryOpWork &work, const Context &context);
+/// Does them in order; a fault ends the waiting.
+void run_memory_ops(const MemoryOpWork &work);
 
 }  // namespace egpu::sim

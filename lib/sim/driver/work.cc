@@ -41,7 +41,7 @@ void run_kernel(const KernelWork &work, Context &context) {
   fault.kind = Fault::trap;
   const Result<Ok> done = context.machine().run(work.launch, &fault);
   if (!done)
-    context.fail(status_of(fault.kind), fault.message.empty() ? done.error().message : fault.message);
+    driver().fail(status_of(fault.kind), fault.message.empty() ? done.error().message : fault.message);
 }
 
 const char *from_address(const CopyWork &work) {
@@ -133,7 +133,7 @@ NodeType type_of(const Work &work) {
 }
 
 void run(const Work &work, Context &context) {
-  if (context.status() != kSuccess) return;
+  if (driver().status() != kSuccess) return;
   std::visit(Overload{[&](const KernelWork &kernel) { run_kernel(kernel, context); },
                       [](const CopyWork &copy) { run_copy(copy); },
                       [](const MemsetWork &set) { run_memset(set.params); },
@@ -143,7 +143,7 @@ void run(const Work &work, Context &context) {
                           if (!graph->is_disabled[i]) run(graph->steps[i], context);
                       },
                       [](const EmptyWork &) {}, [](const EventWork &event) { run_event(event); },
-                      [&](const MemoryOpWork &memory) { run_memory_ops(memory, context); }},
+                      [](const MemoryOpWork &memory) { run_memory_ops(memory); }},
              work);
 }
 

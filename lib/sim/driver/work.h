@@ -40,7 +40,7 @@ struct GraphWork {
 
 NodeType type_of(const Work &work);
 
-/// Does it, on the calling thread. A context that has failed does nothing any more.
+/// Does it, on the calling thread. After a fault nothing is done any more.
 void run(const Work &work, Context &context);
 
 /// Gives the work to the stream, or adds it to the graph that the stream is captured into.

@@ -22,6 +22,7 @@ enum Error : int {
   kInvalidDirection = 21,
   kInsufficientDriver = 35,
   kNewerDriverNeeded = 36,
+  kDevicesUnavailable = 46,
   kMissingConfiguration = 52,
   kInvalidDeviceFunction = 98,
   kNoSuchDevice = 101,

@@ -30,6 +30,9 @@ Contexts &contexts() {
   return all;
 }
 
+// A kernel's, which stays the process's state.
+bool is_fault(int error) { return error >= 700 && error < 720; }
+
 }  // namespace
 
 void *find_entry(const char *name) { return driver_library() ? dlsym(driver_library(), name) : nullptr; }
@@ -63,7 +66,8 @@ int primary_context(Ordinal device, Handle *context) {
   const std::lock_guard lock(all.mutex);
   Handle &known = all.primary[device];
   if (!known) {
-    RT_TRY(cuDevicePrimaryCtxRetain(&known, device));
+    if (const int error = cuDevicePrimaryCtxRetain(&known, device))
+      return is_fault(error) ? kDevicesUnavailable : error;
     all.stale.erase(known);
   }
   *context = known;
@@ -117,7 +121,6 @@ int reset_device() {
       cuDevicePrimaryCtxRelease_v2(device);
     }
   }
-  thread_state().last_error = kOk;
   return cuCtxSetCurrent(nullptr);
 }
 

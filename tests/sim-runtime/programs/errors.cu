@@ -40,14 +40,20 @@ int main() {
   cudaGetLastError();
 
   DeviceArray<int> x(1);
-  store<<<1, 1>>>(nullptr, 5);
-  CHECK(cudaDeviceSynchronize() == cudaErrorIllegalAddress);
-  CHECK(cudaMalloc(&pointer, 4) == cudaErrorIllegalAddress);  // sticky
   CUDA(cudaDeviceReset());
-  CHECK(cudaGetLastError() == cudaSuccess);
   DeviceArray<int> y(1);
   store<<<1, 1>>>(y.data, 6);  // kernel handles outlive a reset
   CHECK(y.read()[0] == 6);
   x.data = nullptr;
-  return verdict();
+
+  // A fault stays for good.
+  store<<<1, 1>>>(nullptr, 5);
+  CHECK(cudaDeviceSynchronize() == cudaErrorIllegalAddress);
+  CHECK(cudaMalloc(&pointer, 4) == cudaErrorIllegalAddress);
+  CUDA(cudaDeviceReset());
+  CHECK(cudaGetLastError() == cudaErrorIllegalAddress);
+  CHECK(cudaMalloc(&pointer, 4) == cudaErrorDevicesUnavailable);
+  y.data = nullptr;
+  std::puts(failures ? "FAIL" : "PASS");
+  return failures ? 1 : 0;
 }
