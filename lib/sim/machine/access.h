@@ -30,6 +30,11 @@ inline void lane_addresses(Exec &x, const Reference &r, uint64_t *out) {
   }
 }
 
+/// The same place in the shared memory of the cluster's block of that rank.
+inline uint64_t in_block(uint64_t shared_address, uint32_t rank) {
+  return (shared_address & ((uint64_t{1} << kRankShift) - 1)) | uint64_t{rank + 1} << kRankShift;
+}
+
 /// All accesses inside one known allocation and aligned?
 inline bool all_inside(const uint64_t *at, uint32_t mask, uint64_t begin, uint64_t end, uint32_t bytes,
                        uint32_t align) {

@@ -45,6 +45,8 @@ struct Address {
   int64_t offset = 0;
 };
 
+/// "b32", "s64": how handlers of atomic operations name a type.
+std::string atomic_suffix(std::string_view operation, Type type);
 /// Of ".shared::cta"; generic if the instruction names none.
 Space space_of(const Instruction &insn);
 
@@ -123,7 +125,11 @@ class Decoder {
   void create_policy();
   void mbarrier();  // decode_mbarrier.cc
   void video();     // decode_video.cc
-  void mma();       // decode_matrix.cc
+  void bulk();      // decode_bulk.cc
+  void store_bulk();
+  void complete_bytes(size_t index, uint32_t bytes);
+  void complete_at(const Operand &barrier, Space space, uint32_t bytes, uint32_t multicast);
+  void mma();  // decode_matrix.cc
   void ldmatrix();
   void wmma();
   void wmma_move();

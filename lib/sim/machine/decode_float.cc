@@ -8,8 +8,8 @@ namespace egpu::sim {
 void Decoder::float_arithmetic(Type type) {
   std::string name(insn_->words[0]);
   if (name == "mad") name = "fma";
-  if (has("oob")) return not_simulated();
   if (types_.size() == 2) return mixed_precision(name, type);
+  if (has("oob")) return not_simulated();  // which NaN stands for what is outside is not documented
   std::string key = name + "." + std::string(type_row(type).name);
   if (name == "div" && (has("approx") || has("full")))
     key = (has("full") ? "div.full." : "div.approx.") + std::string(type_row(type).name);

@@ -12,16 +12,17 @@ constexpr ElementRow kElements[] = {
     {"tf32", Element::tf32, 32}, {"f32", Element::f32, 32},  {"f64", Element::f64, 64},
     {"e4m3", Element::e4m3, 8},  {"e5m2", Element::e5m2, 8}, {"s4", Element::s4, 4},
     {"u4", Element::u4, 4},      {"s8", Element::s8, 8},     {"u8", Element::u8, 8},
-    {"s32", Element::s32, 32},
+    {"s32", Element::s32, 32},   {"b1", Element::b1, 1},
 };
 
 constexpr Shape kShapes[] = {
-    {"m16n8k4", 16, 8, 4},   {"m16n8k8", 16, 8, 8}, {"m16n8k16", 16, 8, 16}, {"m16n8k32", 16, 8, 32},
-    {"m16n8k64", 16, 8, 64}, {"m8n8k4", 8, 8, 4},   {"m8n8k16", 8, 8, 16},   {"m8n8k32", 8, 8, 32},
+    {"m16n8k4", 16, 8, 4},   {"m16n8k8", 16, 8, 8},     {"m16n8k16", 16, 8, 16},   {"m16n8k32", 16, 8, 32},
+    {"m16n8k64", 16, 8, 64}, {"m8n8k4", 8, 8, 4},       {"m8n8k16", 8, 8, 16},     {"m8n8k32", 8, 8, 32},
+    {"m8n8k128", 8, 8, 128}, {"m16n8k128", 16, 8, 128}, {"m16n8k256", 16, 8, 256},
 };
 constexpr Shape kWmmaShapes[] = {
-    {"m16n16k16", 16, 16, 16}, {"m8n32k16", 8, 32, 16}, {"m32n8k16", 32, 8, 16},
-    {"m16n16k8", 16, 16, 8},   {"m8n8k4", 8, 8, 4},     {"m8n8k32", 8, 8, 32},
+    {"m16n16k16", 16, 16, 16}, {"m8n32k16", 8, 32, 16}, {"m32n8k16", 32, 8, 16}, {"m16n16k8", 16, 16, 8},
+    {"m8n8k4", 8, 8, 4},       {"m8n8k32", 8, 8, 32},   {"m8n8k128", 8, 8, 128},
 };
 
 // The shape, the elements' types and the layouts that an instruction names, in its order.
@@ -90,8 +91,7 @@ Op &Decoder::emit_matrix(std::string_view key, std::unique_ptr<MatrixSite> site)
 // mma.sync.aligned.shape.row.col.dtype.atype.btype.ctype d, a, b, c
 void Decoder::mma() {
   for (std::string_view word : insn_->words)
-    if (word == "sp" || word == "b1" || word.starts_with("sp::") || word == "block_scale" ||
-        word.starts_with("kind"))
+    if (word == "sp" || word.starts_with("sp::") || word == "block_scale" || word.starts_with("kind"))
       return not_simulated();
   const MatrixWords words = words_of(*insn_, kShapes);
   const std::vector<Element> &types = words.elements;
@@ -100,6 +100,7 @@ void Decoder::mma() {
   set_shape(*site, words.shape);
   site->d = types[0], site->a = types[1], site->b = types[2], site->c = types[3];
   site->saturates = has("satfinite");
+  site->is_xor = has("xor");
   site->a_is_column = words.is_column[0], site->b_is_column = words.is_column[1];
   // This one multiplies four pairs of matrices, each in eight lanes.
   const bool is_quads = site->m == 8 && site->k == 4 && site->a == Element::f16;
@@ -117,8 +118,7 @@ void Decoder::wmma() {
   if (insn_->words[1] != "mma") return wmma_move();
   const MatrixWords words = words_of(*insn_, kWmmaShapes);
   const std::vector<Element> &types = words.elements;
-  if (!words.shape.m || (types.size() != 4 && types.size() != 2) || has("b1") || has("rz") || has("rm") ||
-      has("rp"))
+  if (!words.shape.m || (types.size() != 4 && types.size() != 2) || has("rz") || has("rm") || has("rp"))
     return not_simulated();
   auto site = std::make_unique<MatrixSite>();
   set_shape(*site, words.shape);
@@ -126,6 +126,7 @@ void Decoder::wmma() {
   site->a = types.size() == 4 ? types[1] : Element::f16;
   site->b = types.size() == 4 ? types[2] : Element::f16;
   site->saturates = has("satfinite");
+  site->is_xor = has("xor");
   if (site->saturates && site->d != Element::s32) return not_simulated();
   fragment(0, false, site->d, site->m * site->n, false, site->d_refs);
   fragment(1, true, site->a, site->m * site->k, site->a == Element::f16, site->a_refs);

@@ -51,6 +51,11 @@ bool may_spin(const Instruction &insn) {
 }
 }  // namespace
 
+std::string atomic_suffix(std::string_view operation, Type type) {
+  const bool is_typed = is_float(type) || operation == "min" || operation == "max";
+  return is_typed ? std::string(type_row(type).name) : "b" + std::to_string(8 * size_of(type));
+}
+
 void Decoder::load() {
   if (types_.empty()) return not_simulated();
   Type type = types_.back();
@@ -97,8 +102,8 @@ void Decoder::load() {
 }
 
 void Decoder::store() {
+  if (has("bulk")) return store_bulk();
   if (types_.empty() || insn_->words[0] != "st") return not_simulated();
-  if (has("async") || has("bulk")) return not_simulated();
   Type type = types_.back();
   Address to = address(operand(0), space_of(*insn_));
   uint8_t n = vector_of(*insn_);
@@ -140,11 +145,12 @@ void Decoder::store() {
   op.n = n;
   op.x = static_cast<uint8_t>(to.space);
   if (to.narrow) op.flags |= kAddress32;
+  if (has("mbarrier::complete_tx::bytes")) complete_bytes(2, n * size_of(type));  // st.async
 }
 
 void Decoder::atomic() {
   bool returns = insn_->words[0] == "atom";
-  if (types_.empty() || has("async")) return not_simulated();
+  if (types_.empty()) return not_simulated();
   Type type = types_.back();
   std::string what;
   for (std::string_view word : {"add", "and", "or", "xor", "exch", "cas", "min", "max", "inc", "dec"})
@@ -152,8 +158,7 @@ void Decoder::atomic() {
   size_t at = returns ? 1 : 0;
   Address target = address(operand(at), space_of(*insn_));
   if (target.kind != Address::lanes) return not_simulated();
-  std::string suffix(type_row(type).name);
-  if (!is_float(type) && what != "min" && what != "max") suffix = "b" + std::to_string(8 * size_of(type));
+  const std::string suffix = atomic_suffix(what, type);
   auto element = [&](const Operand *d_operand, const Operand &b_operand, uint8_t index) {
     uint32_t b = source(b_operand, type), c = what == "cas" ? source(at + 2, type) : kNone;
     uint32_t d = d_operand && d_operand->name != "_" ? destination(*d_operand, type) : kNone;
@@ -169,7 +174,11 @@ void Decoder::atomic() {
     if (index) op.flags |= kHidden;
   };
   uint8_t n = vector_of(*insn_);
-  if (n == 1) return element(returns ? &operand(0) : nullptr, operand(at + 1), 0);
+  if (n == 1) {
+    element(returns ? &operand(0) : nullptr, operand(at + 1), 0);
+    if (has("mbarrier::complete_tx::bytes")) complete_bytes(2, size_of(type));  // red.async
+    return;
+  }
   // PTX ISA 9.0, 9.7.13.6 "atom": of a vector, each element is atomic by itself.
   const std::vector<Operand> &b = operand(at + 1).elements;
   if (b.size() != n || (returns && operand(0).elements.size() != n))
@@ -180,7 +189,7 @@ void Decoder::atomic() {
 // cp.async.ca.shared.global [to], [from], 16{, source_size}: done at once.
 void Decoder::cp_async() {
   if (has("mbarrier")) return mbarrier();
-  if (has("bulk") || has("reduce")) return not_simulated();
+  if (has("bulk")) return bulk();
   if (has("commit_group") || has("wait_group") || has("wait_all")) {
     emit("nothing");
     return;

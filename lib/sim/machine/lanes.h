@@ -105,6 +105,7 @@ Rows compare_rows();
 Rows convert_rows();
 Rows memory_rows();
 Rows atomic_rows();
+Rows bulk_rows();
 Rows together_rows();
 Rows control_rows();
 Rows move_rows();

@@ -7,7 +7,7 @@
 
 namespace egpu::sim {
 
-enum class Element : uint8_t { none, f16, bf16, tf32, f32, f64, e4m3, e5m2, s4, u4, s8, u8, s32 };
+enum class Element : uint8_t { none, f16, bf16, tf32, f32, f64, e4m3, e5m2, s4, u4, s8, u8, s32, b1 };
 
 struct ElementRow {
   std::string_view name;
@@ -29,6 +29,7 @@ struct MatrixSite {
   uint32_t m = 0, n = 0, k = 0;
   Element a = Element::none, b = Element::none, c = Element::none, d = Element::none;
   bool saturates = false;  // integers: to s32's range
+  bool is_xor = false;     // b1: the factors' bits are combined by xor, not and
   bool transposes = false;
   bool a_is_column = false, b_is_column = true;  // m8n8k4 of f16 has both layouts
   Part part = Part::accumulator;                 // wmma.load, wmma.store: of elements d

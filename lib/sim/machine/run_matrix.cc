@@ -65,12 +65,12 @@ uint64_t rounded(double value, Element element) {
 }
 
 template <class T>
-T dot(const T *p, const T *q, uint32_t count, T sum, [[maybe_unused]] Element type) {
-  for (uint32_t k = 0; k < count; ++k) {
+T dot(const T *p, const T *q, const MatrixSite &site, T sum) {
+  for (uint32_t k = 0; k < site.k; ++k) {
     if constexpr (std::is_same_v<T, double>)
-      sum = type == Element::f64 ? std::fma(p[k], q[k], sum) : sum + p[k] * q[k];
+      sum = site.d == Element::f64 ? std::fma(p[k], q[k], sum) : sum + p[k] * q[k];
     else
-      sum += p[k] * q[k];
+      sum += site.is_xor ? p[k] ^ q[k] : p[k] * q[k];
   }
   return sum;
 }
@@ -98,7 +98,7 @@ void multiply(Exec &x, const MatrixSite &site, Value &&value, Result &&result) {
     for (uint32_t i = 0; i < count; ++i) {
       Cell at = accumulator_cell(site.m, site.n, i, l);
       const T *p = a.data() + at.row * site.k, *q = b.data() + at.column * site.k;
-      sums[i] = dot(p, q, site.k, value(element_at(x, site.c_refs, c_bits, i, l), site.c), site.d);
+      sums[i] = dot(p, q, site, value(element_at(x, site.c_refs, c_bits, i, l), site.c));
     }
     for (uint32_t i = 0; i < count; ++i) set_element(x, site.d_refs, d_bits, i, l, result(sums[i]));
   }
@@ -150,7 +150,7 @@ void mma_quads(Exec &x, const Op &op, uint32_t mask) {
     for (uint32_t t = 0; t < 8; ++t)
       for (uint32_t i = 0; i < 8; ++i) {
         const Cell at = quad_cell(d_bits, t, i);
-        const double sum = dot(a[at.row], b[at.column], 4, c[at.row][at.column], site.d);
+        const double sum = dot(a[at.row], b[at.column], site, c[at.row][at.column]);
         set_element(x, site.d_refs, d_bits, i, lanes[t], rounded(sum, site.d));
       }
   }

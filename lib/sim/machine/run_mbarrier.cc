@@ -30,10 +30,7 @@ struct Object {
 
 // Calls change(object, lane) for each lane in turn; false from it: a fault was raised.
 template <class Change>
-void on_objects(Exec &x, const Op &op, uint32_t mask, Access access, Change &&change) {
-  Hosts hosts;
-  Reference r{op.a, (op.flags & kAddress32) != 0, op.imm, access};
-  if (!locate_in(x, static_cast<Space>(op.x), r, mask, 8, 8, hosts)) return;
+void on_objects_at(const Hosts &hosts, uint32_t mask, Change &&change) {
   for (uint32_t m = mask; m; m &= m - 1) {
     uint32_t l = static_cast<uint32_t>(std::countr_zero(m));
     uint64_t &word = *reinterpret_cast<uint64_t *>(hosts.at[l]);
@@ -41,6 +38,12 @@ void on_objects(Exec &x, const Op &op, uint32_t mask, Access access, Change &&ch
     if (!change(object, l)) return;
     word = object.word();
   }
+}
+template <class Change>
+void on_objects(Exec &x, const Op &op, uint32_t mask, Access access, Change &&change) {
+  Hosts hosts;
+  Reference r{op.a, (op.flags & kAddress32) != 0, op.imm, access};
+  if (locate_in(x, static_cast<Space>(op.x), r, mask, 8, 8, hosts)) on_objects_at(hosts, mask, change);
 }
 
 uint64_t operand(Exec &x, const Op &op, uint32_t l, uint64_t without) {
@@ -98,6 +101,27 @@ void change_bytes(Exec &x, const Op &op, uint32_t mask) {
   });
 }
 
+// The bytes have arrived in each of the blocks that the lane's mask names.
+void complete_in_blocks(Exec &x, const Op &op, uint32_t mask) {
+  uint64_t at[kLanes];
+  lane_addresses(x, {op.a, (op.flags & kAddress32) != 0, op.imm}, at);
+  const uint16_t *blocks = x.at<uint16_t>(op.e);
+  for (uint32_t rank = 0; rank < kMaxClusterBlocks; ++rank) {
+    uint32_t lanes = 0;
+    Hosts hosts{};
+    each_lane(mask, [&](uint32_t l) {
+      lanes |= (blocks[l] >> rank & 1u) << l;
+      hosts.at[l] = in_block(at[l], rank);
+    });
+    if (!locate_addresses<Space::shared>(x, Access::update, lanes, 8, 8, hosts)) return;
+    on_objects_at(hosts, lanes, [&](Object &object, uint32_t l) {
+      object.bytes -= static_cast<int64_t>(operand(x, op, l, 0));
+      object.complete();
+      return true;
+    });
+  }
+}
+
 // Answers at once; a warp that has to wait lets the others run.
 template <bool kParity>
 void wait_for(Exec &x, const Op &op, uint32_t mask) {
@@ -132,6 +156,7 @@ constexpr Row kRows[] = {
     {"mbarrier.arrive_drop.expect_tx", arrive_at<true, true>},
     {"mbarrier.expect_tx", change_bytes<1>},
     {"mbarrier.complete_tx", change_bytes<-1>},
+    {"mbarrier.complete_tx.multicast", complete_in_blocks},
     {"mbarrier.wait", wait_for<false>},
     {"mbarrier.wait.parity", wait_for<true>},
     {"mbarrier.pending_count", pending_count},

@@ -63,17 +63,16 @@ Wide apply(const VideoForm &form, Wide a, Wide b) {
 }
 
 uint32_t second_of(const VideoForm &form, Wide v, uint32_t c_word) {
-  const Wide r = extended(static_cast<uint32_t>(v), 0, 32, form.d_is_signed);
   const Wide c = extended(c_word, 0, 32, form.d_is_signed);
   switch (form.second) {
     case VideoSecond::add:
-      return static_cast<uint32_t>(r + c);
+      return static_cast<uint32_t>(v + c);
     case VideoSecond::min:
-      return static_cast<uint32_t>(std::min(r, c));
+      return static_cast<uint32_t>(std::min(v, c));
     case VideoSecond::max:
-      return static_cast<uint32_t>(std::max(r, c));
+      return static_cast<uint32_t>(std::max(v, c));
     default:
-      return static_cast<uint32_t>(r);
+      return static_cast<uint32_t>(v);
   }
 }
 
