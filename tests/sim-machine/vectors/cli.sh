@@ -49,6 +49,8 @@ expect random_result 1 'program0: result 10: ' "$random" "$rows" --count 5 --com
 expect random_dump 0 $'\n10 ' "$random" "$rows" --dump 0
 expect random_seed 1 'another program was recorded' "$random" "$rows" --count 5 --seed 2 --compare "$work/programs"
 expect random_fewer 1 'holds fewer programs' "$random" "$rows" --count 6 --compare "$work/programs"
+expect random_alone 0 '5 programs, 0 differ' "$random" <(cat "$rows"; printf 'list alone = 1 2\nbrev.b32 d, a :: b32 = b32:alone :: alone\n') \
+  --count 5 --compare "$work/programs"
 expect random_usage 2 'usage: random_ptx ROWS' "$random" "$rows" --part 6/5
 
 exit $failed

@@ -51,7 +51,7 @@ std::string kernel(const Row &row, size_t index) {
 std::string kernel_name(size_t row) { return "row" + std::to_string(row); }
 
 std::string module_of(const std::vector<Row> &rows, size_t begin, size_t end) {
-  std::string text = ".version 8.3\n.target sm_90\n.address_size 64\n";
+  std::string text = ".version 8.6\n.target sm_90\n.address_size 64\n";
   for (size_t i = begin; i < end; ++i) text += kernel(rows[i], i);
   return text;
 }

@@ -232,6 +232,12 @@ class Generator {
 
 }  // namespace
 
+size_t rows_of_programs(const std::vector<Row> &rows) {
+  size_t count = rows.size();
+  while (count && rows[count - 1].is_alone) --count;
+  return count;
+}
+
 Program make_program(const std::vector<Row> &rows, uint64_t seed, size_t number) {
   return Generator(rows, seed, number).make();
 }

@@ -143,6 +143,7 @@ Result<Ok> compare(const std::vector<Row> &rows, const Options &options, size_t 
 
 Result<Ok> run(const Options &options) {
   TRY(std::vector<Row> rows, read_table(options.rows));
+  rows.resize(rows_of_programs(rows));
   auto [begin, end] = options.part.of(options.count);
   if (options.dump != SIZE_MAX) std::tie(begin, end) = std::pair(options.dump, options.dump + 1);
   if (options.ptx) {

@@ -107,23 +107,26 @@ double number(const std::string &text) {
   return text.starts_with("2^") ? std::exp2(std::atof(text.c_str() + 2)) : std::atof(text.c_str());
 }
 
-Result<std::vector<Bound>> read_bounds(const std::string &text) {
-  std::vector<Bound> bounds;
+Result<Ok> read_exactness(const std::string &text, Row *row) {
   const std::vector<std::string> all = words(text);
   for (size_t i = 0; i < all.size(); ++i) {
+    if (all[i] == "alone") {
+      row->is_alone = true;
+      continue;
+    }
     if (all[i] == "nan") {
-      bounds.push_back({Bound::any_nan, 0});
+      row->bounds.push_back({Bound::any_nan, 0});
       continue;
     }
     const std::string kind = all[i];
     if (++i == all.size() || (kind != "rel" && kind != "abs" && kind != "ulp"))
       return Error{"no exactness: '" + text + "'"};
-    bounds.push_back({kind == "rel"   ? Bound::relative
-                      : kind == "abs" ? Bound::absolute
-                                      : Bound::ulps,
-                      number(all[i])});
+    row->bounds.push_back({kind == "rel"   ? Bound::relative
+                           : kind == "abs" ? Bound::absolute
+                                           : Bound::ulps,
+                           number(all[i])});
   }
-  return bounds;
+  return Ok{};
 }
 
 Result<Row> read_row(const std::string &line, const Lists &lists) {
@@ -150,7 +153,8 @@ Result<Row> read_row(const std::string &line, const Lists &lists) {
   if (row.results.empty() || row.results.size() > 2 || inputs.empty() || inputs.size() > 3)
     return Error{"one or two results and one to three sources are possible"};
   if (fields.size() == 3) {
-    TRY(row.bounds, read_bounds(fields[2]));
+    TRY(Ok read, read_exactness(fields[2], &row));
+    (void)read;
   }
   combine(inputs, &row);
   return row;

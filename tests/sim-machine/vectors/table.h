@@ -4,8 +4,8 @@
 // and d, e (results). RESULTS and SOURCES are types; a source may name a list of inputs, `u32:shift`,
 // else the list named for its type is used. <x|y> in TEXT stands for one row each, $1 for what the
 // line's first such group became. EXACTNESS is `rel E`, `abs E` or `ulp N` for approximations, `nan`
-// where the ISA leaves a NaN's bits open; several may stand, any of them suffices. Other lines are
-// `list NAME = VALUE...` (hex bits) and comments (#).
+// where the ISA leaves a NaN's bits open; several may stand, any of them suffices. `alone` there keeps a row
+// out of random programs. Other lines are `list NAME = VALUE...` (hex bits) and comments (#).
 #pragma once
 #include <cstdint>
 #include <map>
@@ -32,6 +32,7 @@ struct Row {
   std::vector<std::vector<uint64_t>> inputs;  // by source, then by thread; a multiple of 32 threads
   std::vector<bool> is_listed;                // by source: whether it names a list
   std::vector<Bound> bounds;                  // none: bit-exact
+  bool is_alone = false;
   size_t line = 0;                            // of the table
   size_t threads() const { return inputs[0].size(); }
 };
