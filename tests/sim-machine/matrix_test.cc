@@ -232,6 +232,24 @@ K(s8_int, 16, 16, 16, signed char, signed char, int, row_major, col_major, mem_r
 K(s8_flat, 8, 32, 16, signed char, signed char, int, col_major, row_major, mem_col_major)
 K(u8_tall, 32, 8, 16, unsigned char, unsigned char, int, row_major, row_major, mem_row_major)
 K(f64_f64, 8, 8, 4, double, double, double, row_major, col_major, mem_row_major)
+template <int K, class Type, class Multiply>
+__device__ void small_product(const void *a, const void *b, int *d, int ld, Multiply &&multiply) {
+  wmma::fragment<wmma::matrix_a, 8, 8, K, Type, wmma::row_major> fa;
+  wmma::fragment<wmma::matrix_b, 8, 8, K, Type, wmma::col_major> fb;
+  wmma::fragment<wmma::accumulator, 8, 8, K, int> fc;
+  wmma::load_matrix_sync(fa, a, ld);
+  wmma::load_matrix_sync(fb, b, ld);
+  wmma::fill_fragment(fc, 5);
+  multiply(fc, fa, fb);
+  wmma::store_matrix_sync(d, fc, 8, wmma::mem_row_major);
+}
+#define SMALL(name, K, Type, ...) \
+  extern "C" __global__ void name(const void *a, const void *b, int *d, int ld) { \
+    small_product<K, wmma::experimental::precision::Type>(a, b, d, ld, [](auto &c, auto &fa, auto &fb) { __VA_ARGS__; }); }
+SMALL(s4, 32, s4, wmma::mma_sync(c, fa, fb, c))
+SMALL(u4, 32, u4, wmma::mma_sync(c, fa, fb, c))
+SMALL(b1_and, 128, b1, wmma::bmma_sync(c, fa, fb, c, wmma::experimental::bmmaBitOpAND))
+SMALL(b1_xor, 128, b1, wmma::bmma_sync(c, fa, fb, c, wmma::experimental::bmmaBitOpXOR))
 )";
 
 struct WmmaRow {
@@ -298,6 +316,51 @@ TEST(Matrix, Wmma) {
         uint64_t got = 0;
         std::memcpy(&got, pd.data() + c.at(i, j), row.c_bytes);
         ASSERT_EQ(got, encode(row.c, sum)) << row.kernel << " row " << i << " column " << j;
+      }
+  }
+}
+
+// Elements of 4 bits and 1: rows of A and columns of B lie 2k elements apart.
+TEST(Matrix, WmmaBelowAByte) {
+  if (nvcc_path().empty()) GTEST_SKIP() << "no nvcc";
+  struct Form {
+    const char *kernel;
+    size_t bits, k;
+    bool is_signed, is_xor;
+  };
+  auto machine = Machine::create(test_config(1));
+  auto module = load_or_fail(*machine, compile_once(kWmma, "sm_90"));
+  ASSERT_TRUE(module);
+  for (const Form &form : {Form{"s4", 4, 32, true, false}, Form{"u4", 4, 32, false, false},
+                           Form{"b1_and", 1, 128, false, false}, Form{"b1_xor", 1, 128, false, true}}) {
+    const size_t stride = 2 * form.k;
+    Buffer<uint8_t> a(*machine, stride * form.bits), b(*machine, stride * form.bits);  // 8 rows each
+    Buffer<int> d(*machine, 64);
+    auto value = [&](size_t side, size_t k, size_t seed) {
+      const int v = static_cast<int>((side * 5 + k * (k + seed) + side * k) >> 1) & ((1 << form.bits) - 1);
+      return form.is_signed && v > 7 ? v - 16 : v;
+    };
+    auto fill = [&](Buffer<uint8_t> &bytes, size_t seed) {
+      for (size_t side = 0; side < 8; ++side)
+        for (size_t k = 0; k < form.k; ++k) {
+          const size_t bit = (side * stride + k) * form.bits;
+          const unsigned field = static_cast<unsigned>(value(side, k, seed)) & ((1u << form.bits) - 1);
+          bytes[bit / 8] = static_cast<uint8_t>(bytes[bit / 8] | field << bit % 8);
+        }
+    };
+    fill(a, 1), fill(b, 4);
+    const Outcome outcome =
+        launch(*machine, module, form.kernel, {1, 1, 1}, {32, 1, 1},
+               Parameters().add(a.address()).add(b.address()).add(d.address()).add(static_cast<int>(stride)));
+    ASSERT_TRUE(outcome.ok) << form.kernel << ": " << outcome.error;
+    for (size_t i = 0; i < 8; ++i)
+      for (size_t j = 0; j < 8; ++j) {
+        int sum = 5;
+        for (size_t k = 0; k < form.k; ++k) {
+          const int p = value(i, k, 1), q = value(j, k, 4);
+          sum += form.is_xor ? p ^ q : p * q;
+        }
+        ASSERT_EQ(d[8 * i + j], sum) << form.kernel << " row " << i << " column " << j;
       }
   }
 }
