@@ -165,6 +165,17 @@ struct Copy3DPeer {
   size_t width_bytes, height, depth;
 };
 
+struct ArrayDescriptor2D {
+  size_t width, height;  // in elements
+  int format;
+  unsigned channels;
+};
+struct ArrayDescriptor {
+  size_t width, height, depth;
+  int format;
+  unsigned channels, flags;
+};
+
 struct MemLocation {
   int type, id;
 };

@@ -68,6 +68,33 @@ Status copy_linear(DefaultStream which, Handle stream, When when, int to_type, A
   return copy(which, stream, when, params);
 }
 
+// A row, or a part of one, with an array at one end or both: the end and its offset in bytes.
+struct RowEnd {
+  int type;
+  Address address;  // in host or device memory
+  Handle array;
+  size_t x_bytes;
+};
+RowEnd in_host(const void *pointer) { return {kMemoryHost, reinterpret_cast<Address>(pointer), nullptr, 0}; }
+RowEnd in_device(Address address) { return {kMemoryDevice, address, nullptr, 0}; }
+RowEnd in_array(Handle array, size_t x_bytes) { return {kMemoryArray, 0, array, x_bytes}; }
+
+Status copy_row(DefaultStream which, Handle stream, When when, const RowEnd &to, const RowEnd &from,
+                size_t size_bytes) {
+  Copy3D params = linear(size_bytes);
+  params.from_type = from.type;
+  params.from_device = from.address;
+  params.from_host = reinterpret_cast<const void *>(from.address);
+  params.from_array = from.array;
+  params.from_x_bytes = from.x_bytes;
+  params.to_type = to.type;
+  params.to_device = to.address;
+  params.to_host = reinterpret_cast<void *>(to.address);
+  params.to_array = to.array;
+  params.to_x_bytes = to.x_bytes;
+  return copy(which, stream, when, params);
+}
+
 // Addresses are one space for all devices: no context is needed.
 Copy3D without_contexts(const Copy3DPeer &peer) {
   return {peer.from_x_bytes, peer.from_y,      peer.from_z,      peer.from_lod, peer.from_type,
@@ -84,6 +111,7 @@ Copy3D widened(const Copy2D &flat) {
   copy.from_type = flat.from_type;
   copy.from_host = flat.from_host;
   copy.from_device = flat.from_device;
+  copy.from_array = flat.from_array;
   copy.from_pitch = flat.from_pitch ? flat.from_pitch : flat.width_bytes;
   copy.from_height = flat.height;
   copy.to_x_bytes = flat.to_x_bytes;
@@ -91,6 +119,7 @@ Copy3D widened(const Copy2D &flat) {
   copy.to_type = flat.to_type;
   copy.to_host = flat.to_host;
   copy.to_device = flat.to_device;
+  copy.to_array = flat.to_array;
   copy.to_pitch = flat.to_pitch ? flat.to_pitch : flat.width_bytes;
   copy.to_height = flat.height;
   copy.width_bytes = flat.width_bytes;
@@ -184,6 +213,39 @@ CU_STREAM_API(cuMemcpy3DPeer, _ptds, (const Copy3DPeer *params), (params)) {
 }
 CU_STREAM_API(cuMemcpy3DPeerAsync, _ptsz, (const Copy3DPeer *params, Handle stream), (params, stream)) {
   return params ? copy(which, stream, When::in_stream, without_contexts(*params)) : kInvalidValue;
+}
+
+CU_STREAM_API(cuMemcpyDtoA_v2, _ptds, (Handle to, size_t x_bytes, Address from, size_t size_bytes),
+              (to, x_bytes, from, size_bytes)) {
+  return copy_row(which, nullptr, When::now, in_array(to, x_bytes), in_device(from), size_bytes);
+}
+CU_STREAM_API(cuMemcpyAtoD_v2, _ptds, (Address to, Handle from, size_t x_bytes, size_t size_bytes),
+              (to, from, x_bytes, size_bytes)) {
+  return copy_row(which, nullptr, When::now, in_device(to), in_array(from, x_bytes), size_bytes);
+}
+CU_STREAM_API(cuMemcpyHtoA_v2, _ptds, (Handle to, size_t x_bytes, const void *from, size_t size_bytes),
+              (to, x_bytes, from, size_bytes)) {
+  return copy_row(which, nullptr, When::now, in_array(to, x_bytes), in_host(from), size_bytes);
+}
+CU_STREAM_API(cuMemcpyHtoAAsync_v2, _ptsz,
+              (Handle to, size_t x_bytes, const void *from, size_t size_bytes, Handle stream),
+              (to, x_bytes, from, size_bytes, stream)) {
+  return copy_row(which, stream, When::in_stream, in_array(to, x_bytes), in_host(from), size_bytes);
+}
+CU_STREAM_API(cuMemcpyAtoH_v2, _ptds, (void *to, Handle from, size_t x_bytes, size_t size_bytes),
+              (to, from, x_bytes, size_bytes)) {
+  return copy_row(which, nullptr, When::now, in_host(to), in_array(from, x_bytes), size_bytes);
+}
+CU_STREAM_API(cuMemcpyAtoHAsync_v2, _ptsz,
+              (void *to, Handle from, size_t x_bytes, size_t size_bytes, Handle stream),
+              (to, from, x_bytes, size_bytes, stream)) {
+  return copy_row(which, stream, When::in_stream, in_host(to), in_array(from, x_bytes), size_bytes);
+}
+CU_STREAM_API(cuMemcpyAtoA_v2, _ptds,
+              (Handle to, size_t to_x_bytes, Handle from, size_t from_x_bytes, size_t size_bytes),
+              (to, to_x_bytes, from, from_x_bytes, size_bytes)) {
+  return copy_row(which, nullptr, When::now, in_array(to, to_x_bytes), in_array(from, from_x_bytes),
+                  size_bytes);
 }
 
 // Fills: name, twin's suffix, element type and size.

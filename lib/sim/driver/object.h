@@ -24,7 +24,8 @@ enum class ObjectKind {
   graph_exec,
   link,
   pool,
-  user_object
+  user_object,
+  array
 };
 
 class Object : public std::enable_shared_from_this<Object> {

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "lib/sim/driver/allocation.h"
+#include "lib/sim/driver/array.h"
 #include "lib/sim/driver/capture.h"
 
 namespace egpu::sim {
@@ -44,9 +45,7 @@ void run_kernel(const KernelWork &work, Context &context) {
     driver().fail(status_of(fault.kind), fault.message.empty() ? done.error().message : fault.message);
 }
 
-const char *from_address(const CopyWork &work) {
-  if (work.staged) return reinterpret_cast<const char *>(work.staged->data());
-  const Copy3D &copy = work.copy;
+const char *from_address(const Copy3D &copy) {
   const char *base = copy.from_type == kMemoryHost ? static_cast<const char *>(copy.from_host)
                                                    : reinterpret_cast<const char *>(copy.from_device);
   return base + (copy.from_z * copy.from_height + copy.from_y) * copy.from_pitch + copy.from_x_bytes;
@@ -59,8 +58,12 @@ char *to_address(const Copy3D &copy) {
 }
 
 void run_copy(const CopyWork &work) {
-  const Copy3D &copy = work.copy;
-  const char *from = from_address(work);
+  Copy3D copy;
+  if (resolve_arrays(work.copy, &copy) != kSuccess) {
+    driver().fail(kIllegalAddress, "a copy's array has been destroyed");
+    return;
+  }
+  const char *from = work.staged ? reinterpret_cast<const char *>(work.staged->data()) : from_address(copy);
   char *to = to_address(copy);
   for (size_t z = 0; z < copy.depth; ++z)
     for (size_t y = 0; y < copy.height; ++y)
@@ -105,9 +108,8 @@ void extent(Address base, size_t x, size_t y, size_t z, size_t pitch, size_t row
   *size_bytes = ((copy.depth - 1) * rows + copy.height - 1) * pitch + copy.width_bytes;
 }
 
-// One end: a device pointer must be device memory, "unified" is whatever it is, arrays are not simulated.
+// One end, no array: a device pointer must be device memory, "unified" is whatever it is.
 Status check_end(int *type, Address address, uint64_t size_bytes) {
-  if (*type == kMemoryArray) return kNotSupported;
   if (*type == kMemoryHost) return address ? kSuccess : kInvalidValue;
   if (*type != kMemoryDevice && *type != kMemoryUnified) return kInvalidValue;
   if (is_device_range(address, size_bytes)) return kSuccess;
@@ -160,20 +162,25 @@ Status submit(Stream &stream, Work work, std::shared_ptr<Fence> *fence) {
 
 Status check_copy(Copy3D &copy) {
   if (copy.width_bytes == 0 || copy.height == 0 || copy.depth == 0) return kSuccess;
-  if (copy.height > 1 && (copy.from_pitch < copy.width_bytes || copy.to_pitch < copy.width_bytes))
-    return kInvalidValue;
-  Address from = copy.from_type == kMemoryHost ? reinterpret_cast<Address>(copy.from_host) : copy.from_device;
-  Address to = copy.to_type == kMemoryHost ? reinterpret_cast<Address>(copy.to_host) : copy.to_device;
+  Copy3D at;
+  CU_TRY(resolve_arrays(copy, &at));
+  if (at.height > 1 && (at.from_pitch < at.width_bytes || at.to_pitch < at.width_bytes)) return kInvalidValue;
+  Address from = at.from_type == kMemoryHost ? reinterpret_cast<Address>(at.from_host) : at.from_device;
+  Address to = at.to_type == kMemoryHost ? reinterpret_cast<Address>(at.to_host) : at.to_device;
   Address first = 0;
   uint64_t size_bytes = 0;
-  extent(from, copy.from_x_bytes, copy.from_y, copy.from_z, copy.from_pitch, copy.from_height, copy, &first,
-         &size_bytes);
-  const bool from_unified = copy.from_type == kMemoryUnified, to_unified = copy.to_type == kMemoryUnified;
-  CU_TRY(check_end(&copy.from_type, first, size_bytes));
-  if (from_unified && copy.from_type == kMemoryHost) copy.from_host = reinterpret_cast<const void *>(from);
-  extent(to, copy.to_x_bytes, copy.to_y, copy.to_z, copy.to_pitch, copy.to_height, copy, &first, &size_bytes);
-  CU_TRY(check_end(&copy.to_type, first, size_bytes));
-  if (to_unified && copy.to_type == kMemoryHost) copy.to_host = reinterpret_cast<void *>(to);
+  extent(from, at.from_x_bytes, at.from_y, at.from_z, at.from_pitch, at.from_height, at, &first, &size_bytes);
+  CU_TRY(check_end(&at.from_type, first, size_bytes));
+  if (copy.from_type == kMemoryUnified && at.from_type == kMemoryHost) {
+    copy.from_type = kMemoryHost;
+    copy.from_host = reinterpret_cast<const void *>(from);
+  }
+  extent(to, at.to_x_bytes, at.to_y, at.to_z, at.to_pitch, at.to_height, at, &first, &size_bytes);
+  CU_TRY(check_end(&at.to_type, first, size_bytes));
+  if (copy.to_type == kMemoryUnified && at.to_type == kMemoryHost) {
+    copy.to_type = kMemoryHost;
+    copy.to_host = reinterpret_cast<void *>(to);
+  }
   return kSuccess;
 }
 
