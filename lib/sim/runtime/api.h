@@ -9,7 +9,7 @@
 
 namespace egpu::rt {
 
-using sim::Address, sim::Copy2D, sim::Copy3D, sim::Handle, sim::Ordinal;
+using sim::Address, sim::ArrayDescriptor, sim::Copy2D, sim::Copy3D, sim::Handle, sim::Ordinal;
 
 // cudaError_t where it differs from the driver's numbers or is the runtime's own.
 enum Error : int {
@@ -19,6 +19,7 @@ enum Error : int {
   kInvalidConfiguration = 9,
   kInvalidSymbol = 13,
   kInvalidDevicePointer = 17,
+  kInvalidChannels = 20,
   kInvalidDirection = 21,
   kInsufficientDriver = 35,
   kNewerDriverNeeded = 36,

@@ -9,15 +9,19 @@ namespace {
 
 Address address_of(const void *pointer) { return reinterpret_cast<Address>(pointer); }
 
-// CUmemorytype; unified: whatever the pointer is.
-constexpr int kHostMemory = 1, kDeviceMemory = 2, kUnifiedMemory = 4;
 int memory_type(int kind, bool is_host) {
   return kind == kInferred ? kUnifiedMemory : is_host ? kHostMemory : kDeviceMemory;
 }
-int from_type(int kind) { return memory_type(kind, kind == kHostToHost || kind == kHostToDevice); }
-int to_type(int kind) { return memory_type(kind, kind == kHostToHost || kind == kDeviceToHost); }
+// Positions in an array, and the width of a copy that an array takes part in, are in elements.
+int element_bytes_or_one(Handle array, size_t *size_bytes) {
+  *size_bytes = 1;
+  return array ? element_bytes_of(array, size_bytes) : kOk;
+}
 
 }  // namespace
+
+int from_type(int kind) { return memory_type(kind, kind == kHostToHost || kind == kHostToDevice); }
+int to_type(int kind) { return memory_type(kind, kind == kHostToHost || kind == kDeviceToHost); }
 
 int copy(void *to, const void *from, size_t size_bytes, int kind, bool is_async, Handle stream) {
   RT_TRY(ensure_context());
@@ -48,26 +52,33 @@ int copy(void *to, const void *from, size_t size_bytes, int kind, bool is_async,
 int convert_copy(const Copy3DParameters *parameters, Copy3D *converted) {
   if (!parameters) return kInvalidValue;
   if (parameters->kind < kHostToHost || parameters->kind > kInferred) return kInvalidDirection;
-  if (parameters->from_array || parameters->to_array) return kNotSupported;
+  const Handle from_array = parameters->from_array, to_array = parameters->to_array;
+  if (from_array && from_type(parameters->kind) == kHostMemory) return kInvalidDirection;
+  if (to_array && to_type(parameters->kind) == kHostMemory) return kInvalidDirection;
+  size_t from_element = 1, to_element = 1;
+  RT_TRY(element_bytes_or_one(from_array, &from_element));
+  RT_TRY(element_bytes_or_one(to_array, &to_element));
   *converted = {};
   const PitchedPointer &from = parameters->from, &to = parameters->to;
-  converted->from_x_bytes = parameters->from_position.x;
+  converted->from_x_bytes = parameters->from_position.x * from_element;
   converted->from_y = parameters->from_position.y;
   converted->from_z = parameters->from_position.z;
-  converted->from_type = from_type(parameters->kind);
+  converted->from_type = from_array ? kArrayMemory : from_type(parameters->kind);
+  converted->from_array = from_array;
   converted->from_host = from.pointer;
   converted->from_device = address_of(from.pointer);
   converted->from_pitch = from.pitch;
   converted->from_height = from.height;
-  converted->to_x_bytes = parameters->to_position.x;
+  converted->to_x_bytes = parameters->to_position.x * to_element;
   converted->to_y = parameters->to_position.y;
   converted->to_z = parameters->to_position.z;
-  converted->to_type = to_type(parameters->kind);
+  converted->to_type = to_array ? kArrayMemory : to_type(parameters->kind);
+  converted->to_array = to_array;
   converted->to_host = to.pointer;
   converted->to_device = address_of(to.pointer);
   converted->to_pitch = to.pitch;
   converted->to_height = to.height;
-  converted->width_bytes = parameters->extent.width;
+  converted->width_bytes = parameters->extent.width * (from_array ? from_element : to_element);
   converted->height = parameters->extent.height;
   converted->depth = parameters->extent.depth;
   return kOk;
@@ -86,19 +97,24 @@ int row_copy(void *to, const void *from, size_t size_bytes, int kind, Copy3D *co
 }
 
 int convert_back(const Copy3D &copy, Copy3DParameters *parameters) {
-  if (copy.from_array || copy.to_array) return kNotSupported;
+  const Handle from_array = copy.from_type == kArrayMemory ? copy.from_array : nullptr,
+               to_array = copy.to_type == kArrayMemory ? copy.to_array : nullptr;
+  size_t from_element = 1, to_element = 1;
+  RT_TRY(element_bytes_or_one(from_array, &from_element));
+  RT_TRY(element_bytes_or_one(to_array, &to_element));
   const bool from_host = copy.from_type == kHostMemory, to_host = copy.to_type == kHostMemory;
-  void *const from =
-      from_host ? const_cast<void *>(copy.from_host) : reinterpret_cast<void *>(copy.from_device);
-  void *const to = to_host ? copy.to_host : reinterpret_cast<void *>(copy.to_device);
+  void *const from = from_array  ? nullptr
+                     : from_host ? const_cast<void *>(copy.from_host)
+                                 : reinterpret_cast<void *>(copy.from_device);
+  void *const to = to_array ? nullptr : to_host ? copy.to_host : reinterpret_cast<void *>(copy.to_device);
   const bool is_inferred = copy.from_type == kUnifiedMemory || copy.to_type == kUnifiedMemory;
-  *parameters = {nullptr,
-                 {copy.from_x_bytes, copy.from_y, copy.from_z},
+  *parameters = {from_array,
+                 {copy.from_x_bytes / from_element, copy.from_y, copy.from_z},
                  {from, copy.from_pitch, copy.from_pitch, copy.from_height},
-                 nullptr,
-                 {copy.to_x_bytes, copy.to_y, copy.to_z},
+                 to_array,
+                 {copy.to_x_bytes / to_element, copy.to_y, copy.to_z},
                  {to, copy.to_pitch, copy.to_pitch, copy.to_height},
-                 {copy.width_bytes, copy.height, copy.depth},
+                 {copy.width_bytes / (from_array ? from_element : to_element), copy.height, copy.depth},
                  is_inferred ? kInferred
                  : from_host ? (to_host ? kHostToHost : kHostToDevice)
                              : (to_host ? kDeviceToHost : kDeviceToDevice)};
@@ -164,14 +180,6 @@ int fill_3d(const PitchedPointer &to, int value, const Extent &extent, bool is_a
   return kOk;
 }
 
-// A synchronous call: of the legacy stream, or of the thread's.
-template <class Body>
-int run_synchronously(Which which, Body body) {
-  const Handle stream = which(nullptr);
-  RT_TRY(body(stream != nullptr, stream));
-  return stream ? cuStreamSynchronize(stream) : kOk;
-}
-
 int copy_to_symbol(const void *symbol, const void *from, size_t size_bytes, size_t offset, int kind,
                    bool is_async, Handle stream) {
   char *to = nullptr;
@@ -201,26 +209,32 @@ int peer_copy(void *to, Ordinal to_device, const void *from, Ordinal from_device
 
 int peer_copy_3d(const PeerCopy3DParameters *parameters, bool is_async, Handle stream) {
   if (!parameters) return kInvalidValue;
-  if (parameters->from_array || parameters->to_array) return kNotSupported;
-  egpu::sim::Copy3DPeer copy{};
   RT_TRY(ensure_context());
+  const Handle from_array = parameters->from_array, to_array = parameters->to_array;
+  size_t from_element = 1, to_element = 1;
+  RT_TRY(element_bytes_or_one(from_array, &from_element));
+  RT_TRY(element_bytes_or_one(to_array, &to_element));
+  egpu::sim::Copy3DPeer copy{};
   RT_TRY(primary_context(parameters->from_device, &copy.from_context));
   RT_TRY(primary_context(parameters->to_device, &copy.to_context));
   const PitchedPointer &from = parameters->from, &to = parameters->to;
-  copy.from_x_bytes = parameters->from_position.x;
+  copy.from_x_bytes = parameters->from_position.x * from_element;
   copy.from_y = parameters->from_position.y;
   copy.from_z = parameters->from_position.z;
-  copy.from_type = copy.to_type = kDeviceMemory;
+  copy.from_type = from_array ? kArrayMemory : kDeviceMemory;
+  copy.from_array = from_array;
+  copy.to_type = to_array ? kArrayMemory : kDeviceMemory;
+  copy.to_array = to_array;
   copy.from_device = address_of(from.pointer);
   copy.from_pitch = from.pitch;
   copy.from_height = from.height;
-  copy.to_x_bytes = parameters->to_position.x;
+  copy.to_x_bytes = parameters->to_position.x * to_element;
   copy.to_y = parameters->to_position.y;
   copy.to_z = parameters->to_position.z;
   copy.to_device = address_of(to.pointer);
   copy.to_pitch = to.pitch;
   copy.to_height = to.height;
-  copy.width_bytes = parameters->extent.width;
+  copy.width_bytes = parameters->extent.width * (from_array ? from_element : to_element);
   copy.height = parameters->extent.height;
   copy.depth = parameters->extent.depth;
   return is_async ? cuMemcpy3DPeerAsync(&copy, stream) : cuMemcpy3DPeer(&copy);
