@@ -6,6 +6,8 @@
 
 #include <cstring>
 #include <map>
+#include <regex>
+#include <set>
 
 #include "tests/sim-driver/cuda.h"
 
@@ -93,6 +95,72 @@ TEST(Entries, FirstBytesCanBeReplaced) {
       }
       at += instruction.length;
       if (instruction.meta.category == ZYDIS_CATEGORY_RET && at % 16 == 0) break;
+    }
+  }
+}
+
+// The names of a list of lib/sim: exported, but not written.
+#define X(name) #name,
+const char *const kUnwrittenInDriver[] = {
+#include "lib/sim/driver/unwritten.inc"
+};
+const char *const kUnwrittenInRuntime[] = {
+#include "lib/sim/runtime/unwritten.inc"
+};
+#undef X
+
+// Of docs/cuda-formats.md.
+// "cuFuncGet/SetAttribute".
+std::vector<std::string> names_of_section_2() {
+  std::ifstream file(EGPU_SOURCE_DIR "/docs/cuda-formats.md");
+  std::vector<std::string> names;
+  bool is_inside = false;
+  for (std::string line; std::getline(file, line);) {
+    if (line.rfind("## ", 0) == 0) is_inside = line.rfind("## 2.", 0) == 0;
+    if (!is_inside || line.rfind("## ", 0) == 0) continue;
+    static const std::regex pattern("\\bcu[A-Z][A-Za-z0-9]*(_v[0-9])?");
+    for (std::sregex_iterator at(line.begin(), line.end(), pattern), end; at != end; ++at)
+      names.push_back(at->str());
+  }
+  return names;
+}
+
+TEST(Entries, WhatARuntimeNeedsIsWritten) {
+  const std::set<std::string> unwritten(std::begin(kUnwrittenInDriver), std::end(kUnwrittenInDriver));
+  const std::vector<std::string> names = names_of_section_2();
+  EXPECT_GT(names.size(), 60u);
+  for (const std::string &name : names) {
+    EXPECT_NE(dlsym(cuda_library(), name.c_str()), nullptr) << name;
+    EXPECT_EQ(unwritten.count(name), 0u) << name;
+  }
+}
+
+struct Library {
+  const char *path, *says;
+  std::vector<const char *> unwritten;
+};
+
+TEST(Entries, WhatIsNotWrittenSaysSoOnce) {
+  const Library table[] = {
+      {EGPU_BINARY_DIR "/lib/sim/libcuda.so.1",
+       "egpu-sim: warning: %s: not supported by the simulated driver\n",
+       {std::begin(kUnwrittenInDriver), std::end(kUnwrittenInDriver)}},
+      {EGPU_BINARY_DIR "/lib/sim/libcudart.so.13",
+       "egpu-cudart: warning: %s: not supported\n",
+       {std::begin(kUnwrittenInRuntime), std::end(kUnwrittenInRuntime)}},
+  };
+  for (const Library &row : table) {
+    void *library = dlopen(row.path, RTLD_NOW);
+    ASSERT_NE(library, nullptr) << dlerror();
+    for (const char *name : row.unwritten) {
+      const auto call = reinterpret_cast<int (*)()>(dlsym(library, name));
+      ASSERT_NE(call, nullptr) << name;
+      testing::internal::CaptureStderr();
+      EXPECT_EQ(call(), 801) << name;
+      EXPECT_EQ(call(), 801) << name;
+      char expected[256];
+      std::snprintf(expected, sizeof expected, row.says, name);
+      EXPECT_EQ(testing::internal::GetCapturedStderr(), expected);
     }
   }
 }
