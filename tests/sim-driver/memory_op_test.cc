@@ -15,6 +15,12 @@ constexpr int kNotReadyStatus = 600;
 
 class MemoryOps : public CudaTest {
  protected:
+  void SetUp() override {
+    CudaTest::SetUp();
+    int has_64_bits = 0;
+    ASSERT_EQ(cu("cuDeviceGetAttribute", &has_64_bits, 122, 0), 0);
+    if (!has_64_bits) GTEST_SKIP() << "a device without memory operations of 64 bits";
+  }
   int wait32(Handle on, Address at, uint32_t value, unsigned flags = 0) {
     return cu("cuStreamWaitValue32_v2", on, at, value, flags);
   }
