@@ -10,14 +10,15 @@
 namespace egpu::sim {
 
 Rows host_float_rows();
+Rows host_memory_rows();
 
 Handler find_handler(std::string_view key) {
   static const std::unordered_map<std::string_view, Handler> kHandlers = [] {
     std::unordered_map<std::string_view, Handler> all;
-    for (Rows rows : {integer_rows(), logic_rows(), float_rows(), function_rows(), half_rows(),
-                      compare_rows(), convert_rows(), memory_rows(), atomic_rows(), together_rows(),
-                      control_rows(), move_rows(), matrix_rows(), wmma_rows(), mbarrier_rows(), video_rows(),
-                      bulk_rows(), cluster_rows(), host_float_rows()})
+    for (Rows rows : {integer_rows(), logic_rows(),   float_rows(),   function_rows(),   half_rows(),
+                      compare_rows(), convert_rows(), memory_rows(),  atomic_rows(),     together_rows(),
+                      control_rows(), move_rows(),    matrix_rows(),  wmma_rows(),       mbarrier_rows(),
+                      video_rows(),   bulk_rows(),    cluster_rows(), host_float_rows(), host_memory_rows()})
       for (size_t i = 0; i < rows.size; ++i) all[rows.begin[i].key] = rows.begin[i].run;
     return all;
   }();

@@ -1,4 +1,8 @@
 // Loads and stores.
+#if defined(__x86_64__)
+#  include <immintrin.h>
+#endif
+
 #include "lib/sim/machine/access.h"
 
 namespace egpu::sim {
@@ -146,6 +150,35 @@ void cp_async(Exec &x, const Op &op, uint32_t mask) {
   });
 }
 
+#if defined(__x86_64__)
+// ld.shared of 32 bits by all lanes through 32-bit addresses, most of what products of matrices do, with the
+// host's gather, where it has one. What is not inside the block's memory, or traced, goes the long way.
+__attribute__((target("avx2"))) void load_shared_avx2(Exec &x, const Op &op, uint32_t mask) {
+  const uint32_t bytes = 4u * op.n;
+  if (mask != kAll || (op.flags & (kAddress32 | kSpins)) != kAddress32 || x.traced ||
+      x.unchecked_shared_bytes < bytes)
+    return load<Where::shared, uint32_t, uint32_t>(x, op, mask);
+  const uint32_t *a = x.at<uint32_t>(op.a);
+  const __m256i offset = _mm256_set1_epi32(static_cast<int>(op.imm));
+  const __m256i last = _mm256_set1_epi32(static_cast<int>(x.unchecked_shared_bytes - bytes));
+  const __m256i misaligned = _mm256_set1_epi32(static_cast<int>(bytes - 1));
+  __m256i at[4], bad = _mm256_setzero_si256();
+  for (int i = 0; i < 4; ++i) {
+    at[i] = _mm256_add_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i *>(a + 8 * i)), offset);
+    const __m256i beyond = _mm256_xor_si256(_mm256_max_epu32(at[i], last), last);
+    bad = _mm256_or_si256(bad, _mm256_or_si256(beyond, _mm256_and_si256(at[i], misaligned)));
+  }
+  if (!_mm256_testz_si256(bad, bad)) return load<Where::shared, uint32_t, uint32_t>(x, op, mask);
+  const uint32_t *refs = op.n == 1 ? &op.d : x.frame->function->lists.data() + op.e;
+  for (uint32_t k = 0; k < op.n; ++k) {
+    if (refs[k] == kNone) continue;
+    const int *base = reinterpret_cast<const int *>(x.shared + 4 * k);
+    __m256i *d = reinterpret_cast<__m256i *>(x.at<uint32_t>(refs[k]));
+    for (int i = 0; i < 4; ++i) _mm256_storeu_si256(d + i, _mm256_i32gather_epi32(base, at[i], 1));
+  }
+}
+#endif
+
 #define LD1(where, W, key, M, R) \
   { "ld." where "." key, load<W, M, R> }
 #define ALL_LD(where, W)                                                                      \
@@ -185,5 +218,14 @@ constexpr Row kRows[] = {
 }  // namespace
 
 Rows memory_rows() { return {kRows, std::size(kRows)}; }
+
+Rows host_memory_rows() {
+#if defined(__x86_64__)
+  static constexpr Row kGathers[] = {{"ld.shared.u32.4", load_shared_avx2},
+                                     {"ld.shared.s32.4", load_shared_avx2}};
+  if (__builtin_cpu_supports("avx2")) return {kGathers, std::size(kGathers)};
+#endif
+  return {nullptr, 0};
+}
 
 }  // namespace egpu::sim
