@@ -159,6 +159,36 @@ TEST_F(Stream, PageableMemoryCanBeReusedAtOnce) {
   EXPECT_EQ(read<unsigned>(to), 5u);
 }
 
+// Each copy of a batch says when its source is read: at the call, or in the order of the stream.
+TEST_F(Stream, BatchesOfCopies) {
+  Flag flag;
+  const Handle on = stream(kStreamNonBlocking);
+  const Address to = allocate(64), from = allocate(64);
+  unsigned here = 5, values[2] = {7, 8};
+  EXPECT_EQ(cu("cuMemcpyHtoD_v2", from, static_cast<const void *>(values), sizeof values), 0);
+  const Address targets[] = {to, to + 4, to + 12};
+  const Address sources[] = {reinterpret_cast<Address>(&here), from, flag.address()};
+  const size_t sizes[] = {4, 8, 4}, first[] = {0, 1};
+  const CopyAttributes attributes[] = {{kSourceDuringCall, {}, {}, 0}, {kSourceInStream, {}, {}, 0}};
+  const auto batch = [&](size_t count, size_t ranges, Handle stream) {
+    return cu("cuMemcpyBatchAsync_v2", static_cast<const Address *>(targets),
+              static_cast<const Address *>(sources), static_cast<const size_t *>(sizes), count,
+              static_cast<const CopyAttributes *>(attributes), static_cast<const size_t *>(first), ranges,
+              stream);
+  };
+  EXPECT_EQ(launch("hold", on, flag.address()), 0);
+  EXPECT_EQ(batch(3, 2, on), 0);
+  here = 6;
+  flag.raise();
+  EXPECT_EQ(cu("cuStreamSynchronize", on), 0);
+  EXPECT_EQ(read<unsigned>(to), 5u);
+  EXPECT_EQ(read<unsigned>(to + 8), 8u);
+  EXPECT_EQ(read<unsigned>(to + 12), 1u);
+  EXPECT_EQ(batch(3, 0, on), 1);
+  EXPECT_EQ(batch(1, 2, on), 1);
+  EXPECT_EQ(batch(3, 2, nullptr), 1);
+}
+
 TEST_F(Stream, DestroyedStreamsFinishTheirWorkInOrder) {
   Flag flag;
   const Address values = allocate(4096);

@@ -179,6 +179,12 @@ struct ArrayDescriptor {
 struct MemLocation {
   int type, id;
 };
+struct CopyAttributes {  // CUmemcpyAttributes
+  int source_order;
+  MemLocation from_hint, to_hint;
+  unsigned flags;
+};
+enum SourceOrder : int { kSourceInStream = 1, kSourceDuringCall = 2, kSourceAnyTime = 3 };
 struct MemAccess {
   MemLocation location;
   int flags;

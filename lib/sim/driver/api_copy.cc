@@ -9,7 +9,7 @@ using namespace egpu::sim;
 
 namespace {
 
-enum class When { now, in_stream };
+enum class When { now, in_stream, source_now };  // the last: in the stream, but read at the call
 
 Copy3D linear(size_t size_bytes) {
   Copy3D copy{};
@@ -41,10 +41,14 @@ Status copy(DefaultStream which, Handle handle, When when, Copy3D params) {
   }
   const bool waits = !captured && (when == When::now ||
                                    is_pageable(params.to_type, reinterpret_cast<Address>(params.to_host)));
-  if (!captured && !waits && is_pageable(params.from_type, reinterpret_cast<Address>(params.from_host)) &&
-      params.height == 1 && params.depth == 1) {
-    const auto *from = static_cast<const unsigned char *>(params.from_host) + params.from_x_bytes +
-                       (params.from_z * params.from_height + params.from_y) * params.from_pitch;
+  const bool is_read_now =
+      when == When::source_now || is_pageable(params.from_type, reinterpret_cast<Address>(params.from_host));
+  if (!captured && !waits && is_read_now && params.height == 1 && params.depth == 1) {
+    const auto *base = params.from_type == kMemoryHost
+                           ? static_cast<const unsigned char *>(params.from_host)
+                           : reinterpret_cast<const unsigned char *>(params.from_device);
+    const auto *from =
+        base + params.from_x_bytes + (params.from_z * params.from_height + params.from_y) * params.from_pitch;
     work.staged = std::make_shared<std::vector<unsigned char>>(from, from + params.width_bytes);
   }
   std::shared_ptr<Fence> fence;
@@ -147,6 +151,17 @@ Status fill(DefaultStream which, Handle handle, When when, Address to, size_t pi
   return driver().status();
 }
 
+// Of a batch: each range of copies has attributes, the first begins at the first copy.
+Status check_batch(const CopyAttributes *attributes, const size_t *first, size_t ranges, size_t count) {
+  if (!attributes || !first || ranges == 0 || ranges > count || first[0] != 0) return kInvalidValue;
+  for (size_t i = 0; i < ranges; ++i) {
+    if (attributes[i].source_order < kSourceInStream || attributes[i].source_order > kSourceAnyTime)
+      return kInvalidValue;
+    if (first[i] >= count || (i > 0 && first[i] <= first[i - 1])) return kInvalidValue;
+  }
+  return kSuccess;
+}
+
 Address address_of(const void *pointer) { return reinterpret_cast<Address>(pointer); }
 
 }  // namespace
@@ -246,6 +261,22 @@ CU_STREAM_API(cuMemcpyAtoA_v2, _ptds,
               (to, to_x_bytes, from, from_x_bytes, size_bytes)) {
   return copy_row(which, nullptr, When::now, in_array(to, to_x_bytes), in_array(from, from_x_bytes),
                   size_bytes);
+}
+
+CU_STREAM_API(cuMemcpyBatchAsync_v2, _ptsz,
+              (const Address *to, const Address *from, const size_t *sizes, size_t count,
+               const CopyAttributes *attributes, const size_t *first, size_t ranges, Handle stream),
+              (to, from, sizes, count, attributes, first, ranges, stream)) {
+  if (!to || !from || !sizes || count == 0) return kInvalidValue;
+  CU_TRY(check_batch(attributes, first, ranges, count));
+  if (stream == kLegacyStream || (!stream && which == DefaultStream::legacy)) return kInvalidValue;
+  for (size_t i = 0, range = 0; i < count; ++i) {
+    if (range + 1 < ranges && first[range + 1] == i) ++range;
+    const When when =
+        attributes[range].source_order == kSourceDuringCall ? When::source_now : When::in_stream;
+    CU_TRY(copy_linear(which, stream, when, kMemoryUnified, to[i], kMemoryUnified, from[i], sizes[i]));
+  }
+  return kSuccess;
 }
 
 // Fills: name, twin's suffix, element type and size.

@@ -322,6 +322,11 @@ RT_STREAM_API(cudaMemcpy3DPeerAsync, _ptsz, (const PeerCopy3DParameters *paramet
   return peer_copy_3d(parameters, true, which(stream));
 }
 
+RT_STREAM_FORWARD(cudaMemcpyBatchAsync, cuMemcpyBatchAsync_v2,
+                  (const Address *to, const Address *from, const size_t *sizes, size_t count,
+                   const void *attributes, const size_t *first, size_t ranges, Handle stream),
+                  (to, from, sizes, count, attributes, first, ranges, which(stream)))
+
 RT_STREAM_API(cudaMemset, _ptds, (void *to, int value, size_t size_bytes), (to, value, size_bytes)) {
   return run_synchronously(
       which, [&](bool is_async, Handle stream) { return fill(to, value, size_bytes, is_async, stream); });
