@@ -68,6 +68,8 @@ SAME_SIZE(MemAccess, CUmemAccessDesc);
 SAME_PLACE(MemAccess, flags, CUmemAccessDesc, flags);
 SAME_SIZE(MemPoolProperties, CUmemPoolProps);
 SAME_PLACE(MemPoolProperties, location, CUmemPoolProps, location);
+SAME_SIZE(MemoryAllocationNodeParams, CUDA_MEM_ALLOC_NODE_PARAMS);
+SAME_PLACE(MemoryAllocationNodeParams, address, CUDA_MEM_ALLOC_NODE_PARAMS, dptr);
 SAME_SIZE(Uuid, CUuuid);
 SAME_SIZE(DeviceProperties, CUdevprop);
 SAME_PLACE(DeviceProperties, clock_khz, CUdevprop, clockRate);
@@ -87,6 +89,8 @@ SAME_VALUE(kMaxDynamicSharedBytes, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYT
 SAME_VALUE(kClusterPolicy, CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE);
 SAME_VALUE(kFunctionAttributeCount, CU_FUNC_ATTRIBUTE_MAX);
 SAME_VALUE(kNodeEventRecord, CU_GRAPH_NODE_TYPE_EVENT_RECORD);
+SAME_VALUE(kNodeMemoryAllocation, CU_GRAPH_NODE_TYPE_MEM_ALLOC);
+SAME_VALUE(kNodeMemoryFree, CU_GRAPH_NODE_TYPE_MEM_FREE);
 SAME_VALUE(kNodeMemoryOps, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP);
 
 TEST(Layout, IsTheToolkits) { SUCCEED() << "compared at compile time"; }

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <shared_mutex>
 
+#include "lib/sim/driver/graph_memory.h"
 #include "lib/sim/driver/peer.h"
 #include "lib/sim/driver/pool.h"
 
@@ -57,9 +58,9 @@ void give_back(const Allocation &allocation) {
     return;
   }
   for (const auto &device : driver().devices)
-    if (device.get() != &allocation.context->device)
+    if (device.get() != &allocation.context->device || allocation.graph_memory)
       device->machine->memory().remove_external(allocation.base);
-  allocation.context->machine().memory().free(allocation.base);
+  if (!allocation.graph_memory) allocation.context->machine().memory().free(allocation.base);
 }
 
 }  // namespace
@@ -69,13 +70,19 @@ Status allocate_device(Context &context, uint64_t size_bytes, Allocation::Kind k
   if (size_bytes == 0) return kInvalidValue;
   *base = context.machine().memory().allocate(size_bytes);
   if (!*base) return kOutOfMemory;
-  add({kind, *base, size_bytes, 0, 0, &context, pool});
+  add({kind, *base, size_bytes, 0, 0, &context, pool, nullptr});
   std::vector<Device *> users = pool ? devices_of_pool(pool) : peer_devices(context);
   if (kind == Allocation::managed)
     for (const auto &device : driver().devices) users.push_back(device.get());
   for (Device *device : users)
     if (device != &context.device) device->machine->memory().add_external(*base, size_bytes);
   return kSuccess;
+}
+
+void add_graph_allocation(Context &context, Address base, uint64_t size_bytes, std::shared_ptr<void> owner) {
+  context.machine().memory().add_external(base, size_bytes);
+  for (Device *device : peer_devices(context)) device->machine->memory().add_external(base, size_bytes);
+  add({Allocation::device, base, size_bytes, 0, 0, &context, nullptr, std::move(owner)});
 }
 
 namespace {
@@ -120,7 +127,7 @@ Status allocate_host(Context &context, uint64_t size_bytes, unsigned flags, void
   std::memset(*base, 0, size_bytes);
   const Address address = reinterpret_cast<Address>(*base);
   share(address, size_bytes, true);
-  add({Allocation::host, address, size_bytes, 0, flags, &context, nullptr});
+  add({Allocation::host, address, size_bytes, 0, flags, &context, nullptr, nullptr});
   return kSuccess;
 }
 
@@ -130,7 +137,7 @@ Status register_host(Context &context, void *base, uint64_t size_bytes, unsigned
   if (Allocation other; find_allocation(address, &other) || find_allocation(address + size_bytes - 1, &other))
     return kHostMemoryAlreadyRegistered;
   share(address, size_bytes, true);
-  add({Allocation::registered, address, size_bytes, 0, flags, &context, nullptr});
+  add({Allocation::registered, address, size_bytes, 0, flags, &context, nullptr, nullptr});
   return kSuccess;
 }
 
@@ -191,7 +198,7 @@ bool find_allocation(Address address, Allocation *found) {
 bool is_device_range(Address address, uint64_t size_bytes) {
   for (const auto &device : driver().devices)
     if (device->machine->memory().contains(address, size_bytes)) return true;
-  return false;
+  return is_graph_memory(address, size_bytes);
 }
 
 Device *device_of(Address address, uint64_t *base, uint64_t *size_bytes) {

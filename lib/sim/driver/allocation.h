@@ -13,7 +13,8 @@ struct Allocation {
   uint64_t size_bytes = 0, id = 0;
   unsigned flags = 0;
   Context *context = nullptr;
-  Handle pool = nullptr;  // that it comes from
+  Handle pool = nullptr;               // that it comes from
+  std::shared_ptr<void> graph_memory;  // of a graph: what owns the bytes
 };
 
 // What cuMemAdvise and cuMemPrefetchAsync have said of an allocation; nothing follows from it here.
@@ -27,6 +28,8 @@ struct Advice {
 /// Device or managed memory; kOutOfMemory.
 Status allocate_device(Context &context, uint64_t size_bytes, Allocation::Kind kind, Address *base,
                        Handle pool = nullptr);
+/// Makes known what a graph has allocated.
+void add_graph_allocation(Context &context, Address base, uint64_t size_bytes, std::shared_ptr<void> owner);
 /// Page-locked host memory, zeroed; kernels can use it.
 Status allocate_host(Context &context, uint64_t size_bytes, unsigned flags, void **base);
 Status register_host(Context &context, void *base, uint64_t size_bytes, unsigned flags);
@@ -43,7 +46,7 @@ Status with_advice(Address address, uint64_t size_bytes, const std::function<voi
 
 /// The allocation that holds the address; false: none of ours (a module's variable, plain host memory).
 bool find_allocation(Address address, Allocation *found);
-/// Is the whole range memory of some device (allocations and variables of modules)?
+/// Is the whole range memory of some device (allocations, variables of modules, what a graph will allocate)?
 bool is_device_range(Address address, uint64_t size_bytes);
 /// The device whose memory holds the address, and the range's bounds; null: none.
 Device *device_of(Address address, uint64_t *base, uint64_t *size_bytes);

@@ -70,6 +70,8 @@ enum NodeType : int {
   kNodeEmpty,
   kNodeWaitEvent,
   kNodeEventRecord,
+  kNodeMemoryAllocation = 10,
+  kNodeMemoryFree = 11,
   kNodeMemoryOps = 12,
 };
 
@@ -196,6 +198,13 @@ struct MemPoolProperties {
   size_t max_bytes;
   unsigned short usage;
   unsigned char reserved[54];
+};
+
+struct MemoryAllocationNodeParams {
+  MemPoolProperties properties;
+  const MemAccess *access;
+  size_t access_count, size_bytes;
+  Address address;
 };
 
 struct Uuid {

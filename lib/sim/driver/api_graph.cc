@@ -19,6 +19,13 @@ Status instantiate(Handle *made, Handle graph_handle, unsigned long long flags) 
   return kSuccess;
 }
 
+// Such a graph keeps its nodes and edges, and is not copied (CUDA Driver API, cuGraphAddMemAllocNode).
+bool has_memory_nodes(const Graph &graph) {
+  return std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const std::shared_ptr<Node> &node) {
+    return std::holds_alternative<GraphMemoryWork>(node->work);
+  });
+}
+
 Status node_list(const std::vector<Handle> &all, Handle *nodes, size_t *count) {
   if (!count) return kInvalidValue;
   if (nodes) {
@@ -69,6 +76,7 @@ Status change_edges(Handle handle, const Handle *from, const Handle *to, size_t 
   std::shared_ptr<Graph> graph;
   CU_TRY(find_graph(handle, &graph));
   if (count && (!from || !to)) return kInvalidValue;
+  if (!add && has_memory_nodes(*graph)) return kNotSupported;
   const auto has_edge = [&](size_t i) {
     const std::vector<Handle> &all = find<Node>(to[i])->dependencies;
     return std::find(all.begin(), all.end(), from[i]) != all.end();
@@ -104,6 +112,7 @@ CU_API(cuGraphClone, (Handle * made, Handle handle), (made, handle)) {
   std::shared_ptr<Graph> graph;
   CU_TRY(find_graph(handle, &graph));
   if (!made) return kInvalidValue;
+  if (has_memory_nodes(*graph)) return kNotSupported;
   std::shared_ptr<Graph> clone = graph->clone();
   if (!clone) return kInvalidValue;
   *made = publish(std::move(clone));
@@ -191,6 +200,7 @@ CU_API(cuGraphRemoveDependencies_v2,
 CU_API(cuGraphDestroyNode, (Handle handle), (handle)) {
   std::shared_ptr<Node> node;
   CU_TRY(find_node(handle, &node));
+  if (has_memory_nodes(*node->graph)) return kNotSupported;
   return node->graph->remove(handle) ? kSuccess : kInvalidValue;
 }
 
@@ -233,7 +243,15 @@ CU_STREAM_API(cuGraphLaunch, _ptsz, (Handle handle, Handle stream_handle), (hand
   CU_CONTEXT(context);
   const std::shared_ptr<Stream> stream = find_stream(*context, stream_handle, which);
   if (!stream) return kInvalidHandle;
-  return submit(*stream, exec->work());
+  constexpr unsigned long long kFreesOnLaunch = 1;
+  const std::shared_ptr<const GraphWork> work = exec->work();
+  if (has_graph_memory(*work)) {
+    std::unique_lock lock(context->order);
+    if (stream->capture) return kNotSupported;
+    lock.unlock();
+    CU_TRY(give_graph_memory(*stream, *work, exec->flags() & kFreesOnLaunch));
+  }
+  return submit(*stream, work);
 }
 CU_API(cuGraphExecDestroy, (Handle handle), (handle)) {
   std::shared_ptr<GraphExec> exec;
@@ -284,13 +302,22 @@ CU_API(cuGraphExecUpdate_v2, (Handle exec_handle, Handle graph_handle, GraphExec
   return result ? exec->update(*graph, result) : kInvalidValue;
 }
 
-// Memory nodes are not simulated: graphs hold no memory.
+// What is there now and the most so far: 0 and 1 in use, 2 and 3 reserved, which is the same here.
 CU_API(cuDeviceGetGraphMemAttribute, (Ordinal device, int attribute, uint64_t *value),
        (device, attribute, value)) {
   if (!driver().initialized) return kNotInitialized;
   if (!find_device(device)) return kInvalidDevice;
   if (!value || attribute < 0 || attribute > 3) return kInvalidValue;
-  *value = 0;
+  const GraphMemoryUse use = graph_memory_use(*find_device(device));
+  *value = attribute % 2 ? use.most_bytes : use.now_bytes;
+  return kSuccess;
+}
+CU_API(cuDeviceSetGraphMemAttribute, (Ordinal device, int attribute, const uint64_t *value),
+       (device, attribute, value)) {
+  if (!driver().initialized) return kNotInitialized;
+  if (!find_device(device)) return kInvalidDevice;
+  if (!value || *value != 0 || (attribute != 1 && attribute != 3)) return kInvalidValue;
+  reset_most_graph_memory(*find_device(device));
   return kSuccess;
 }
 CU_API(cuDeviceGraphMemTrim, (Ordinal device), (device)) {

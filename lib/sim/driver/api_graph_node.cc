@@ -24,6 +24,7 @@ Status add_node(Handle *made, Handle handle, const Handle *before, size_t count,
 Status add_child(Handle *made, Handle graph, const Handle *before, size_t count, Handle child) {
   Work work;
   CU_TRY(child_work(child, &work));
+  if (has_graph_memory(*std::get<std::shared_ptr<const GraphWork>>(work))) return kNotSupported;
   std::shared_ptr<Graph> copy = find<Graph>(child)->clone();
   publish(copy);
   const Status status = add_node(made, graph, before, count, std::move(work), copy);
@@ -31,8 +32,37 @@ Status add_child(Handle *made, Handle graph, const Handle *before, size_t count,
   return status;
 }
 
-Status add_any(Handle *made, Handle graph, const Handle *before, size_t count,
-               const CUgraphNodeParams *params) {
+// A node that allocates: on the device that the properties name, for it and its peers.
+Status add_allocation(Handle *made, Handle graph, const Handle *before, size_t count,
+                      MemoryAllocationNodeParams *params) {
+  constexpr int kPinned = 1, kAtDevice = 1;  // CUmemAllocationType, CUmemLocationType
+  if (!params || params->size_bytes == 0 || params->properties.handle_types != 0) return kInvalidValue;
+  if (params->properties.type != kPinned || params->properties.location.type != kAtDevice)
+    return kInvalidValue;
+  CU_CONTEXT(current);
+  Device *device = find_device(params->properties.location.id);
+  if (!device) return kInvalidValue;
+  Context &context = &current->device == device ? *current : *device->primary;
+  GraphMemoryWork work{GraphMemory::make(context, params->size_bytes), false};
+  if (!work.memory) return kOutOfMemory;
+  const Address address = work.memory->base;
+  CU_TRY(add_node(made, graph, before, count, std::move(work)));
+  params->address = address;
+  return kSuccess;
+}
+
+Status add_free(Handle *made, Handle graph, const Handle *before, size_t count, Address address) {
+  GraphMemoryWork work{find_graph_memory(address), true};
+  if (!work.memory || work.memory->base != address) return kInvalidValue;
+  return add_node(made, graph, before, count, std::move(work));
+}
+
+Status add_any(Handle *made, Handle graph, const Handle *before, size_t count, CUgraphNodeParams *params) {
+  if (params && params->type == kNodeMemoryAllocation)
+    return add_allocation(made, graph, before, count,
+                          reinterpret_cast<MemoryAllocationNodeParams *>(params->reserved1));
+  if (params && params->type == kNodeMemoryFree)
+    return add_free(made, graph, before, count, read_params<Address>(*params));
   if (params && params->type == kNodeGraph)
     return add_child(made, graph, before, count, read_params<Handle>(*params));
   Work work;
@@ -134,6 +164,16 @@ CU_API(cuGraphAddEventWaitNode,
        (node, graph, before, count, event)) {
   WITH_WORK(event_work(event, true, &work), add_node(node, graph, before, count, std::move(work)));
 }
+CU_API(cuGraphAddMemAllocNode,
+       (Handle * node, Handle graph, const Handle *before, size_t count, MemoryAllocationNodeParams *params),
+       (node, graph, before, count, params)) {
+  return add_allocation(node, graph, before, count, params);
+}
+CU_API(cuGraphAddMemFreeNode,
+       (Handle * node, Handle graph, const Handle *before, size_t count, Address address),
+       (node, graph, before, count, address)) {
+  return add_free(node, graph, before, count, address);
+}
 CU_API(cuGraphAddBatchMemOpNode,
        (Handle * node, Handle graph, const Handle *before, size_t count, const MemoryOpNodeParams *params),
        (node, graph, before, count, params)) {
@@ -189,6 +229,26 @@ CU_API(cuGraphBatchMemOpNodeGetParams, (Handle handle, MemoryOpNodeParams *param
   CU_CONTEXT(context);
   *params = {handle_of(*context), static_cast<unsigned>(operations->operations.size()),
              operations->operations.data(), 0};
+  return kSuccess;
+}
+CU_API(cuGraphMemAllocNodeGetParams, (Handle handle, MemoryAllocationNodeParams *params), (handle, params)) {
+  std::shared_ptr<Node> node;
+  GraphMemoryWork *work = nullptr;
+  CU_TRY(find_work(handle, &node, &work));
+  if (!params || work->is_free) return kInvalidValue;
+  *params = {};
+  params->properties.type = 1;  // pinned
+  params->properties.location = {1, work->memory->context.device.ordinal};
+  params->size_bytes = work->memory->size_bytes;
+  params->address = work->memory->base;
+  return kSuccess;
+}
+CU_API(cuGraphMemFreeNodeGetParams, (Handle handle, Address *address), (handle, address)) {
+  std::shared_ptr<Node> node;
+  GraphMemoryWork *work = nullptr;
+  CU_TRY(find_work(handle, &node, &work));
+  if (!address || !work->is_free) return kInvalidValue;
+  *address = work->memory->base;
   return kSuccess;
 }
 CU_API(cuGraphChildGraphNodeGetGraph, (Handle handle, Handle *graph), (handle, graph)) {

@@ -2,6 +2,7 @@
 #include "lib/sim/driver/allocation.h"
 #include "lib/sim/driver/capture.h"
 #include "lib/sim/driver/export.h"
+#include "lib/sim/driver/graph_memory.h"
 #include "lib/sim/driver/pool.h"
 
 using namespace egpu::sim;
@@ -21,6 +22,8 @@ Status free_device(Address address) {
   if (!address) return kSuccess;
   CU_TRY(check_unsafe_call());
   CU_TRY(context->synchronize());
+  if (const std::shared_ptr<GraphMemory> memory = find_graph_memory(address))
+    if (memory->base != address || !memory->is_given.exchange(false)) return kInvalidValue;
   return free_allocation(address, false);
 }
 

@@ -23,6 +23,7 @@ UpdateResult compare_works(const Work &mine, const Work &fresh) {
     if (context_of(*kernel) != context_of(other)) return kUnsupportedFunctionChange;
     if (kernel->launch.cooperative != other.launch.cooperative) return kAttributesChanged;
   }
+  if (std::holds_alternative<GraphMemoryWork>(mine)) return kUpdateNotSupported;
   if (const auto *copy = std::get_if<CopyWork>(&mine)) {
     const Copy3D &before = copy->copy, &after = std::get<CopyWork>(fresh).copy;
     if (before.from_type != after.from_type || before.to_type != after.to_type) return kParametersChanged;

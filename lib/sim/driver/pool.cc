@@ -1,6 +1,7 @@
 #include "lib/sim/driver/pool.h"
 
 #include "lib/sim/driver/allocation.h"
+#include "lib/sim/driver/capture.h"
 
 namespace egpu::sim {
 namespace {
@@ -53,23 +54,32 @@ std::vector<Device *> devices_of_pool(Handle handle) {
 
 Status allocate_in_order(Stream *stream, Pool &pool, size_t size_bytes, Address *address) {
   if (!stream) return kInvalidHandle;
+  Context &owner = &stream->context.device == &pool.device ? stream->context : *pool.device.primary;
   {
     const std::lock_guard lock(stream->context.order);
-    if (stream->capture) return kNotSupported;
+    if (stream->capture) {
+      if (!address || size_bytes == 0) return kInvalidValue;
+      const std::shared_ptr<GraphMemory> memory = GraphMemory::make(owner, size_bytes);
+      if (!memory) return kOutOfMemory;
+      *address = memory->base;
+      return capture_work(*stream, GraphMemoryWork{memory, false});
+    }
   }
-  Context &owner = &stream->context.device == &pool.device ? stream->context : *pool.device.primary;
   return allocate_device(owner, size_bytes, Allocation::device, address, handle_of(pool));
 }
 
 Status free_in_order(Stream *stream, Address address) {
   if (!stream) return kInvalidHandle;
   if (!address) return kSuccess;
+  const std::shared_ptr<GraphMemory> memory = find_graph_memory(address);
   Allocation allocation;
-  if (!find_allocation(address, &allocation) || allocation.base != address ||
-      allocation.kind != Allocation::device)
+  if (memory ? memory->base != address
+             : !find_allocation(address, &allocation) || allocation.base != address ||
+                   allocation.kind != Allocation::device)
     return kInvalidValue;
   const std::lock_guard lock(stream->context.order);
-  if (stream->capture) return kNotSupported;
+  if (stream->capture) return memory ? capture_work(*stream, GraphMemoryWork{memory, true}) : kInvalidValue;
+  if (memory && !memory->is_given.exchange(false)) return kInvalidValue;
   stream->enqueue([address] { free_allocation(address, false); });
   return kSuccess;
 }

@@ -26,7 +26,7 @@ std::shared_ptr<Pool> current_pool(Device &device);
 /// The other devices that may use the pool's memory.
 std::vector<Device *> devices_of_pool(Handle pool);
 
-/// `stream` may be null: kInvalidHandle. Memory nodes of graphs are not simulated: kNotSupported.
+/// `stream` may be null: kInvalidHandle. In a captured one they become nodes of its graph.
 Status allocate_in_order(Stream *stream, Pool &pool, size_t size_bytes, Address *address);
 Status free_in_order(Stream *stream, Address address);
 

@@ -130,7 +130,10 @@ NodeType type_of(const Work &work) {
                [](const std::shared_ptr<const GraphWork> &) { return kNodeGraph; },
                [](const EmptyWork &) { return kNodeEmpty; },
                [](const EventWork &event) { return event.is_wait ? kNodeWaitEvent : kNodeEventRecord; },
-               [](const MemoryOpWork &) { return kNodeMemoryOps; }},
+               [](const MemoryOpWork &) { return kNodeMemoryOps; },
+               [](const GraphMemoryWork &memory) {
+                 return memory.is_free ? kNodeMemoryFree : kNodeMemoryAllocation;
+               }},
       work);
 }
 
@@ -145,7 +148,11 @@ void run(const Work &work, Context &context) {
                           if (!graph->is_disabled[i]) run(graph->steps[i], context);
                       },
                       [](const EmptyWork &) {}, [](const EventWork &event) { run_event(event); },
-                      [](const MemoryOpWork &memory) { run_memory_ops(memory); }},
+                      [](const MemoryOpWork &memory) { run_memory_ops(memory); },
+                      [](const GraphMemoryWork &work_of_memory) {
+                        work_of_memory.is_free ? work_of_memory.memory->vanish()
+                                               : work_of_memory.memory->appear();
+                      }},
              work);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 #include <variant>
 
+#include "lib/sim/driver/graph_memory.h"
 #include "lib/sim/driver/memory_op.h"
 #include "lib/sim/driver/stream.h"
 
@@ -30,7 +31,7 @@ struct EmptyWork {};
 struct GraphWork;
 
 using Work = std::variant<KernelWork, CopyWork, MemsetWork, HostWork, std::shared_ptr<const GraphWork>,
-                          EmptyWork, EventWork, MemoryOpWork>;
+                          EmptyWork, EventWork, MemoryOpWork, GraphMemoryWork>;
 
 struct GraphWork {
   std::vector<Work> steps;  // in an order that keeps the dependencies

@@ -296,3 +296,15 @@ RT_FORWARD(cudaGraphKernelNodeSetAttribute, cuGraphKernelNodeSetAttribute,
            (Handle node, int id, const void *value), (node, id, value))
 RT_FORWARD(cudaGraphKernelNodeCopyAttributes, cuGraphKernelNodeCopyAttributes, (Handle to, Handle from),
            (to, from))
+
+// cudaMemAllocNodeParams is the driver's structure.
+RT_FORWARD(cudaGraphAddMemAllocNode, cuGraphAddMemAllocNode,
+           (Handle * node, Handle graph, const Handle *dependencies, size_t count, void *parameters),
+           (node, graph, dependencies, count, parameters))
+RT_FORWARD(cudaGraphAddMemFreeNode, cuGraphAddMemFreeNode,
+           (Handle * node, Handle graph, const Handle *dependencies, size_t count, Address address),
+           (node, graph, dependencies, count, address))
+RT_FORWARD(cudaGraphMemAllocNodeGetParams, cuGraphMemAllocNodeGetParams, (Handle node, void *parameters),
+           (node, parameters))
+RT_FORWARD(cudaGraphMemFreeNodeGetParams, cuGraphMemFreeNodeGetParams, (Handle node, Address *address),
+           (node, address))
