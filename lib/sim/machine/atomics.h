@@ -7,7 +7,7 @@
 #include "lib/sim/machine/halves.h"
 #include "lib/sim/machine/order.h"
 
-namespace egpu::sim {
+namespace egpu::sim::atomics {
 
 // Each returns the new value.
 struct Add {
@@ -131,4 +131,4 @@ struct Halves {
   }
 };
 
-}  // namespace egpu::sim
+}  // namespace egpu::sim::atomics

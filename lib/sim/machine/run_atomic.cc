@@ -4,6 +4,7 @@
 
 namespace egpu::sim {
 namespace {
+using namespace atomics;
 
 template <class T, class Do>
 void on_lanes(Exec &x, const Op &op, uint32_t mask, Do &&action) {

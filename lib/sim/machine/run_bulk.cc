@@ -5,6 +5,7 @@
 
 namespace egpu::sim {
 namespace {
+using namespace atomics;
 
 constexpr uint32_t kBulkAlign = 16;
 
