@@ -20,6 +20,15 @@ TEST(Load, Errors) {
       {".global .u64 x = y;", "ptx line 4: unknown symbol 'y'"},
       {".entry k(.param .u32 a) { .reg .b64 %r; ld.param.u64 %r, [a]; ret; }",
        "ptx line 4: 'ld.param.u64': outside the parameters"},
+      {".entry k() { .reg .b32 %r; vadd.u32.u32.u32 %r, %r.h2, %r; ret; }",
+       "ptx line 4: 'vadd.u32.u32.u32': no such part of an operand"},
+      {".entry k() { .reg .b32 %r; vadd2.u32.u32.u32 %r, %r.h41, %r, %r; ret; }",
+       "ptx line 4: 'vadd2.u32.u32.u32': no such part of an operand"},
+      {".entry k() { .reg .b32 %r; vset4.u32.u32.lt %r.b43, %r, %r, %r; ret; }",
+       "ptx line 4: 'vset4.u32.u32.lt': no such part of an operand"},
+      {".entry k() { .reg .b32 %r; cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%r], [%r], "
+       "16; ret; }",
+       "ptx line 4: 'cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes' lacks operands"},
       {".entry k() { .reg .b32 %r; /* ", "ptx line 4: unterminated comment"},
       {"garbage", "ptx line 4: expected a directive, found 'garbage'"},
   };

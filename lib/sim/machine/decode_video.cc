@@ -15,38 +15,66 @@ constexpr struct {
     {"gt", Video::gt},         {"ge", Video::ge},  // vset's comparisons
 };
 
-// "%r1.h0": the register and "h0".
+// "%r1.h0": the register and "h0". (v.b is an element of a vector.)
 struct PartOperand {
   Operand whole;
   std::string_view part;
 };
 PartOperand parted(const Operand &value) {
   PartOperand out{value, {}};
-  if (const size_t dot = value.name.rfind('.'); value.kind == Operand::symbol && dot != value.name.npos) {
-    out.part = value.name.substr(dot + 1);
-    out.whole.name = value.name.substr(0, dot);
-  }
+  const size_t dot = value.name.rfind('.');
+  if (value.kind != Operand::symbol || dot == value.name.npos || value.name.size() - dot < 3) return out;
+  out.part = value.name.substr(dot + 1);
+  out.whole.name = value.name.substr(0, dot);
   return out;
 }
 
-uint32_t digit(char c) { return static_cast<uint32_t>(c - '0') & 7; }
+// The numbers of the parts that "b3210" names, 4 bits each; false: there are no such parts.
+bool read_parts(std::string_view part, char letter, size_t most_digits, uint32_t below, uint16_t *numbers) {
+  *numbers = 0;
+  if (part.size() < 2 || part[0] != letter || part.size() > most_digits + 1) return false;
+  for (char c : part.substr(1)) {
+    const uint32_t digit = static_cast<uint32_t>(c - '0');
+    if (digit >= below) return false;
+    *numbers = static_cast<uint16_t>(*numbers << 4 | digit);
+  }
+  return true;
+}
 
 // video.h has the codes.
-uint16_t scalar_selector(std::string_view part) {
-  if (part.size() != 2) return 0;
-  return static_cast<uint16_t>(digit(part[1]) + (part[0] == 'b' ? 1 : 5));
+bool read_scalar_selector(std::string_view part, uint16_t *code) {
+  const bool is_byte = read_parts(part, 'b', 1, 4, code);
+  if (!is_byte && !part.empty() && !read_parts(part, 'h', 1, 2, code)) return false;
+  if (!part.empty()) *code = static_cast<uint16_t>(*code + (is_byte ? 1 : 5));
+  return true;
 }
-uint16_t simd_selector(std::string_view part, std::string_view otherwise) {
+bool read_simd_selector(std::string_view part, std::string_view otherwise, uint16_t *code) {
   if (part.empty()) part = otherwise;
-  uint32_t selector = 0;
-  for (char c : part.substr(1)) selector = selector << 4 | digit(c);
-  return static_cast<uint16_t>(selector);
+  const uint32_t parts = static_cast<uint32_t>(otherwise.size()) - 1;
+  return part.size() == otherwise.size() && read_parts(part, otherwise[0], parts, 2 * parts, code);
 }
-uint8_t simd_mask(std::string_view part, uint32_t parts) {
-  if (part.empty()) return static_cast<uint8_t>((1u << parts) - 1);
-  uint32_t mask = 0;
-  for (char c : part.substr(1)) mask |= 1u << digit(c);
-  return static_cast<uint8_t>(mask);
+bool read_simd_mask(std::string_view part, std::string_view all, uint8_t *mask) {
+  uint16_t numbers = 0;
+  if (part.empty()) part = all;
+  if (!read_parts(part, all[0], all.size() - 1, static_cast<uint32_t>(all.size()) - 1, &numbers))
+    return false;
+  *mask = 0;
+  for (size_t i = 0; i + 1 < part.size(); ++i)
+    *mask = static_cast<uint8_t>(*mask | 1u << (numbers >> 4 * i & 15));
+  return true;
+}
+
+bool read_parts_of(std::string_view d, std::string_view a, std::string_view b, VideoForm *form) {
+  if (form->parts == 1) {
+    uint16_t code = 0;
+    if (!read_scalar_selector(d, &code)) return false;
+    form->d = static_cast<uint8_t>(code);
+    return read_scalar_selector(a, &form->a) && read_scalar_selector(b, &form->b);
+  }
+  const bool halves = form->parts == 2;
+  return read_simd_mask(d, halves ? "h10" : "b3210", &form->d) &&
+         read_simd_selector(a, halves ? "h10" : "b3210", &form->a) &&
+         read_simd_selector(b, halves ? "h32" : "b7654", &form->b);
 }
 }  // namespace
 
@@ -54,7 +82,7 @@ void Decoder::video() {
   std::string_view name = insn_->words[0];
   VideoForm form;
   if (name.back() == '2' || name.back() == '4') {
-    form.parts = digit(name.back()) & 7;
+    form.parts = name.back() == '2' ? 2 : 4;
     name.remove_suffix(1);
   }
   const bool is_mad = name == "vmad", compares = name == "vset", is_simd = form.parts > 1;
@@ -75,9 +103,8 @@ void Decoder::video() {
                 : has("max") ? VideoSecond::max
                              : VideoSecond::none;
   const PartOperand d = parted(operand(0)), a = parted(operand(1)), b = parted(operand(2));
-  form.d = is_simd ? simd_mask(d.part, form.parts) : static_cast<uint8_t>(scalar_selector(d.part));
-  form.a = is_simd ? simd_selector(a.part, form.parts == 2 ? "h10" : "b3210") : scalar_selector(a.part);
-  form.b = is_simd ? simd_selector(b.part, form.parts == 2 ? "h32" : "b7654") : scalar_selector(b.part);
+  if (!read_parts_of(d.part, a.part, b.part, &form))
+    return fail("'" + std::string(insn_->text) + "': no such part of an operand");
   const uint32_t a_ref = source(a.whole, Type::u32), b_ref = source(b.whole, Type::u32);
   const uint32_t c_ref = operand_count() > 3 ? source(3, Type::u32) : kNone;
   const uint32_t d_ref = destination(d.whole, Type::u32);
