@@ -132,8 +132,8 @@ void two_devices() {
   Handle when = nullptr, popped = nullptr;
   std::_Exit(wrong_rows({
       {"init", 0, [&] { return cu("cuInit", 0u); }},
-      {"count", 0, [&] { return cu("cuDeviceGetCount", &value) | (value != 2); }},
-      {"no third device", 101, [&] { return cu("cuCtxCreate_v2", &two.contexts[0], 0u, 2); }},
+      {"count", 0, [&] { return cu("cuDeviceGetCount", &value) | (value < 2); }},
+      {"no further device", 101, [&] { return cu("cuCtxCreate_v2", &two.contexts[0], 0u, value); }},
       {"one", 0, [&] { return two.make(0); }},
       {"two", 0, [&] { return two.make(1); }},
       {"where we are", 0, [&] { return cu("cuCtxGetDevice", &value) | (value != 1); }},
@@ -163,7 +163,12 @@ void two_devices() {
 }
 
 TEST(MisuseProcess, TwoDevices) {
-  EGPU_SIMULATED_ONLY("the simulator makes two devices");
+  if (is_real_driver()) {
+    int count = 0;
+    ASSERT_EQ(cu("cuInit", 0u), 0);
+    ASSERT_EQ(cu("cuDeviceGetCount", &count), 0);
+    if (count < 2) GTEST_SKIP() << "one device only";
+  }
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   EXPECT_EXIT(two_devices(), testing::ExitedWithCode(0), "");
 }
