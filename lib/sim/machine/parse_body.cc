@@ -154,7 +154,9 @@ bool Parser::operand(Operand &out) {
   }
   if (accept("{")) {
     out.kind = Operand::vector;
-    return operand_list("}", out.elements);
+    if (!operand_list("}", out.elements)) return false;
+    if (out.elements.size() == 1) out = Operand(out.elements[0]);  // Triton: ld.global.b32 { %r1 }, [ %rd1 + 0 ]
+    return true;
   }
   if (accept("(")) {
     out.kind = Operand::vector;

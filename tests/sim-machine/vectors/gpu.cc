@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 
 namespace egpu::vectors {
 namespace {
@@ -24,7 +25,6 @@ struct Driver {
   Status (*function)(void **, void *, const char *);
   Status (*allocate)(Address *, size_t);
   Status (*free)(Address);
-  Status (*set8)(Address, unsigned char, size_t);
   Status (*to_device)(Address, const void *, size_t);
   Status (*to_host)(void *, Address, size_t);
   Status (*launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *,
@@ -51,9 +51,8 @@ class CudaGpu : public Gpu {
           find(&cu_.set_current, "cuCtxSetCurrent") && find(&cu_.load, "cuModuleLoadDataEx") &&
           find(&cu_.unload, "cuModuleUnload") && find(&cu_.function, "cuModuleGetFunction") &&
           find(&cu_.allocate, "cuMemAlloc_v2") && find(&cu_.free, "cuMemFree_v2") &&
-          find(&cu_.set8, "cuMemsetD8_v2") && find(&cu_.to_device, "cuMemcpyHtoD_v2") &&
-          find(&cu_.to_host, "cuMemcpyDtoH_v2") && find(&cu_.launch, "cuLaunchKernel") &&
-          find(&cu_.error_name, "cuGetErrorName")))
+          find(&cu_.to_device, "cuMemcpyHtoD_v2") && find(&cu_.to_host, "cuMemcpyDtoH_v2") &&
+          find(&cu_.launch, "cuLaunchKernel") && find(&cu_.error_name, "cuGetErrorName")))
       return Error{std::string("the CUDA driver lacks a function: ") + dlerror()};
     char name[128] = "";
     int version = 0;
@@ -80,25 +79,27 @@ class CudaGpu : public Gpu {
     return checked(status, std::string("compiling PTX: ") + log.data());
   }
 
-  Result<std::vector<uint64_t>> run(const std::string &kernel, size_t threads,
-                                    const std::vector<uint64_t> &inputs, size_t result_words) override {
-    const size_t sizes[] = {inputs.size() * 8, result_words * 8, threads * kScratchBytes};
-    std::vector<uint64_t> results(result_words);
-    void *function = nullptr, *parameters[3];
-    Status status = cu_.function(&function, module_, kernel.c_str());
-    for (size_t i = 0; i < 3; ++i) {
-      if (!status) status = grow(&arrays_[i], sizes[i]);
-      if (!status) status = cu_.set8(arrays_[i].address, 0, sizes[i]);
-      parameters[i] = &arrays_[i].address;
+  Result<Ok> launch(const Launch &launch, std::vector<Parameter> *parameters) override {
+    void *function = nullptr;
+    std::vector<void *> values;
+    Status status = cu_.function(&function, module_, launch.kernel.c_str());
+    arrays_.resize(std::max(arrays_.size(), parameters->size()));
+    for (size_t i = 0; i < parameters->size(); ++i) {
+      auto &[bytes, is_array] = (*parameters)[i];
+      values.push_back(is_array ? static_cast<void *>(&arrays_[i].address) : bytes.data());
+      if (!is_array) continue;
+      if (!status) status = grow(&arrays_[i], bytes.size());
+      if (!status) status = cu_.to_device(arrays_[i].address, bytes.data(), bytes.size());
     }
-    if (!status) status = cu_.to_device(arrays_[0].address, inputs.data(), sizes[0]);
+    const auto &grid = launch.grid, &block = launch.block;
     if (!status)
-      status = cu_.launch(function, 1, 1, 1, static_cast<unsigned>(threads), 1, 1, 0, nullptr, parameters,
-                          nullptr);
-    if (!status) status = cu_.to_host(results.data(), arrays_[1].address, sizes[1]);
-    TRY(Ok ok, checked(status, kernel));
-    (void)ok;
-    return results;
+      status = cu_.launch(function, grid[0], grid[1], grid[2], block[0], block[1], block[2],
+                          launch.shared_bytes, nullptr, values.data(), nullptr);
+    for (size_t i = 0; i < parameters->size(); ++i) {
+      auto &[bytes, is_array] = (*parameters)[i];
+      if (is_array && !status) status = cu_.to_host(bytes.data(), arrays_[i].address, bytes.size());
+    }
+    return checked(status, launch.kernel);
   }
 
  private:
@@ -126,7 +127,7 @@ class CudaGpu : public Gpu {
   Driver cu_{};
   std::string name_;
   void *module_ = nullptr;
-  Array arrays_[3];  // inputs, results, scratch memory
+  std::vector<Array> arrays_;  // by parameter; used again and again
 };
 
 }  // namespace
@@ -136,6 +137,19 @@ Result<std::unique_ptr<Gpu>> Gpu::open() {
   TRY(Ok started, gpu->start());
   (void)started;
   return std::unique_ptr<Gpu>(std::move(gpu));
+}
+
+Result<std::vector<uint64_t>> Gpu::run(const std::string &kernel, size_t threads,
+                                       const std::vector<uint64_t> &inputs, size_t result_words) {
+  const auto *words = reinterpret_cast<const uint8_t *>(inputs.data());
+  std::vector<Parameter> parameters = {{{words, words + inputs.size() * 8}, true},
+                                       {std::vector<uint8_t>(result_words * 8), true},
+                                       {std::vector<uint8_t>(threads * kScratchBytes), true}};
+  TRY(Ok done, launch({kernel, {1, 1, 1}, {static_cast<unsigned>(threads), 1, 1}}, &parameters));
+  (void)done;
+  std::vector<uint64_t> results(result_words);
+  std::memcpy(results.data(), parameters[1].bytes.data(), result_words * 8);
+  return results;
 }
 
 int print_gpu() {
