@@ -73,6 +73,9 @@ struct Bytes {
 
 std::vector<Row> rows() {
   const Parameter null = value<uint64_t>(0);
+  // cuModuleLoadData knows PTX by its first line.
+  const Edit no_heading{
+      "/* Written by hand: what compilers rarely write, all of it legal. ; { } */\n# 1 \"hand.s\"\n", ""};
   const Parameter negative{{0xFE, 0xFF, 0xFF, 0xFF, 1, 2}};  // or it traps
   // Compiled for a newer GPU; the code needs nothing of it.
   const Edit any_gpu{".target sm_120", ".target sm_90"};
@@ -90,10 +93,11 @@ std::vector<Row> rows() {
        {numbers<uint32_t>(1800, 1, 100000, 2), zeros(1800), value(1800)}},
       {"diverge_sm_75", {"predicated", {1, 1, 1}, {32, 1, 1}}, {zeros(32), value(20)}},
       {"diverge_sm_75", {"spin", {1, 1, 1}, {64, 1, 1}}, {array(std::vector<int32_t>{1})}},
-      {"hand", {"bare", {3, 1, 1}, {64, 1, 1}}, {}},
+      {"hand", {"bare", {3, 1, 1}, {64, 1, 1}}, {}, {no_heading}},
       {"hand",
        {"spaces", {1, 1, 1}, {32, 1, 1}, 16},
-       {numbers<float>(8, -50, 50, 3), negative, value<uint16_t>(7), value<uint8_t>(3)}},
+       {numbers<float>(8, -50, 50, 3), negative, value<uint16_t>(7), value<uint8_t>(3)},
+       {no_heading}},
       {"matmul_sm_120",
        {"matmul", {4, 4, 1}, {16, 16, 1}},
        {numbers<float>(4096, -8, 8, 4), numbers<float>(4096, -8, 8, 5), zeros(4096), value(64)},
