@@ -287,20 +287,34 @@ struct Fatbin {
   }
 };
 
-TEST_F(Code, FatbinsAndTheirWrappersLoad) {
-  const Fatbin fatbin(1, 75, text);
-  for (const void *image :
-       {static_cast<const void *>(fatbin.bytes.data()), static_cast<const void *>(&fatbin.wrapper)}) {
-    Handle loaded = nullptr, append = nullptr;
-    EXPECT_EQ(cu("cuModuleLoadData", &loaded, image), 0);
-    EXPECT_EQ(cu("cuModuleGetFunction", &append, loaded, "append"), 0);
-    const Address values = allocate(4096);
-    EXPECT_EQ(launch_by("cuLaunchKernel", append, nullptr, values, 4u), 0);
-    EXPECT_EQ(list(values), std::vector<unsigned>{4});
-  }
-  Handle loaded = nullptr;
-  const Fatbin newer(1, 100, text);
+TEST_F(Code, FatbinsLoad) {
+  const Fatbin fatbin(1, 75, text), newer(1, 100, text);
+  const void *wrapper = &fatbin.wrapper;
+  Handle loaded = nullptr, append = nullptr;
+  EXPECT_EQ(cu("cuModuleLoadData", &loaded, static_cast<const void *>(fatbin.bytes.data())), 0);
+  EXPECT_EQ(cu("cuModuleGetFunction", &append, loaded, "append"), 0);
+  const Address values = allocate(4096);
+  EXPECT_EQ(launch_by("cuLaunchKernel", append, nullptr, values, 4u), 0);
+  EXPECT_EQ(list(values), std::vector<unsigned>{4});
   EXPECT_EQ(cu("cuModuleLoadData", &loaded, static_cast<const void *>(newer.bytes.data())), 209);
+  EXPECT_EQ(cu("cuModuleLoadData", &loaded, wrapper), 200);
+}
+
+TEST_F(Code, WrappersLoad) {
+  EGPU_SIMULATED_ONLY("every program of tests/gpu/runtime.sh loads one there");
+  const Fatbin fatbin(1, 75, text);
+  const void *wrapper = &fatbin.wrapper;
+  Handle loaded = nullptr, code = nullptr, function_in_module = nullptr, kernel_in_library = nullptr;
+  int *no_options = nullptr;
+  void **no_values = nullptr;
+  EXPECT_EQ(cu("cuModuleLoadFatBinary", &loaded, wrapper), 0);
+  EXPECT_EQ(cu("cuModuleGetFunction", &function_in_module, loaded, "append"), 0);
+  EXPECT_EQ(cu("cuLibraryLoadData", &code, wrapper, no_options, no_values, 0u, no_options, no_values, 0u), 0);
+  EXPECT_EQ(cu("cuLibraryGetKernel", &kernel_in_library, code, "append"), 0);
+  const Address values = allocate(4096);
+  EXPECT_EQ(launch_by("cuLaunchKernel", function_in_module, nullptr, values, 4u), 0);
+  EXPECT_EQ(launch_by("cuLaunchKernel", kernel_in_library, nullptr, values, 5u), 0);
+  EXPECT_EQ(list(values), (std::vector<unsigned>{4, 5}));
 }
 
 TEST_F(Code, ImagesWithoutPtxAreRefused) {

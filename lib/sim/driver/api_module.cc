@@ -20,8 +20,13 @@ Status load(Handle *made, const Image &image, JitLog &log) {
   return kSuccess;
 }
 
-Status load_data(Handle *made, const void *image, unsigned count, const int *options, void **values) {
+// A wrapper record is for cuModuleLoadFatBinary and libraries: as seen on an H200.
+enum class Takes { images, wrappers_too };
+
+Status load_data(Handle *made, const void *image, Takes takes, unsigned count = 0,
+                 const int *options = nullptr, void **values = nullptr) {
   if (!made || !image) return kInvalidValue;
+  if (takes == Takes::images && is_wrapper(image)) return kInvalidImage;
   CU_CONTEXT(context);
   JitLog log(count, options, values);
   Image read;
@@ -54,14 +59,14 @@ CU_API(cuModuleLoad, (Handle * module, const char *path), (module, path)) {
   return load(module, image, log);
 }
 CU_API(cuModuleLoadData, (Handle * module, const void *image), (module, image)) {
-  return load_data(module, image, 0, nullptr, nullptr);
+  return load_data(module, image, Takes::images);
 }
 CU_API(cuModuleLoadDataEx, (Handle * module, const void *image, unsigned count, int *options, void **values),
        (module, image, count, options, values)) {
-  return load_data(module, image, count, options, values);
+  return load_data(module, image, Takes::images, count, options, values);
 }
 CU_API(cuModuleLoadFatBinary, (Handle * module, const void *image), (module, image)) {
-  return load_data(module, image, 0, nullptr, nullptr);
+  return load_data(module, image, Takes::wrappers_too);
 }
 
 CU_API(cuModuleUnload, (Handle handle), (handle)) {

@@ -48,7 +48,6 @@ Status resolve(Handle handle, size_t x, size_t y, size_t z, const Copy3D &copy, 
   if (!inside(x, copy.width_bytes, array->row_bytes()) || !inside(y, copy.height, array->rows()) ||
       !inside(z, copy.depth, array->slices()))
     return kInvalidValue;
-  if (x % array->element_bytes || copy.width_bytes % array->element_bytes) return kInvalidValue;
   *type = kMemoryDevice;
   *address = array->base;
   *pitch = array->row_bytes();

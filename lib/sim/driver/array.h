@@ -24,8 +24,7 @@ Status create_array(Context &context, const ArrayDescriptor &shape, Handle *made
 /// Waits for copies that may use it.
 Status destroy_array(Handle handle);
 
-/// The copy with device memory in the place of arrays. kInvalidHandle: none; kInvalidValue: beyond its end,
-/// or no whole elements.
+/// The copy with device memory in the place of arrays. kInvalidHandle: none; kInvalidValue: beyond its end.
 Status resolve_arrays(const Copy3D &copy, Copy3D *resolved);
 
 }  // namespace egpu::sim

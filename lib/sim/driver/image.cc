@@ -123,6 +123,10 @@ Status read_wrapper(const uint8_t *image, const DeviceConfig &device, Image *rea
 
 }  // namespace
 
+bool is_wrapper(const void *image) {
+  return load_at<uint32_t>(static_cast<const uint8_t *>(image)) == fatbin::kWrapperMagic;
+}
+
 Status read_image(const void *image, size_t size_bytes, const DeviceConfig &device, Image *read,
                   std::string *cause) {
   if (!image) return kInvalidValue;

@@ -17,6 +17,8 @@ struct Image {
   std::vector<std::string> texts;  // PTX, one module each
 };
 
+/// Is it the record that leads to a fatbin?
+bool is_wrapper(const void *image);
 /// `size_bytes` is 0 where the API does not say it: then the image says it itself.
 /// `cause` gets a sentence where the result is an error.
 Status read_image(const void *image, size_t size_bytes, const DeviceConfig &device, Image *read,

@@ -73,7 +73,7 @@ void write(const MemoryOp &operation) {
 }  // namespace
 
 Status memory_op_work(const MemoryOp *operations, unsigned count, unsigned flags, MemoryOpWork *work) {
-  if (!operations || count == 0 || count > kMostOperations || flags != 0) return kInvalidValue;
+  if ((count && !operations) || count > kMostOperations || flags != 0) return kInvalidValue;
   for (unsigned i = 0; i < count; ++i) CU_TRY(check(operations[i]));
   work->operations.assign(operations, operations + count);
   return kSuccess;

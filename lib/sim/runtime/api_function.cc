@@ -29,8 +29,7 @@ int read_attributes(FunctionAttributes *attributes, Handle kernel, Ordinal devic
 
 int find_here(const void *function, Handle *kernel, Ordinal *device) {
   RT_TRY(ensure_context());
-  if (const int error = find_kernel(function, kernel))
-    return error == kInvalidResourceHandle ? kInvalidDeviceFunction : error;
+  RT_TRY(find_kernel(function, kernel));
   return current_device(device);
 }
 
