@@ -1,6 +1,4 @@
 // Arrays: their shapes, copies to and from them, and what is refused.
-#include <gmock/gmock.h>
-
 #include <numeric>
 
 #include "tests/sim-driver/rows.h"
