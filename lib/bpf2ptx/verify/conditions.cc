@@ -22,9 +22,7 @@ void learn(State &state, Value &value, const Range &range) {
   });
 }
 
-bool same_number(const Value &a, const Value &b, bool same_register) {
-  return same_register || (a.id != 0 && a.id == b.id && a.delta == b.delta);
-}
+bool same_number(const Value &a, const Value &b) { return a.id != 0 && a.id == b.id && a.delta == b.delta; }
 
 bool holds_for_equals(CmpOp op) {
   return op == CmpOp::eq || op == CmpOp::ge || op == CmpOp::le || op == CmpOp::sge || op == CmpOp::sle;
@@ -42,13 +40,15 @@ void decide_null(State &state, const Value &pointer, bool is_null) {
 }
 
 // The state in which the branch has gone one way; nothing: it cannot.
-std::optional<State> refined(const State &state, const JumpIf &op, bool outcome) {
+std::optional<State> refined(const State &state, const JumpIf &op, bool outcome, bool copies_are_equal) {
   const auto *rhs_reg = std::get_if<Reg>(&op.rhs);
   Range lhs = state.reg(op.lhs.n).range;
   Range rhs = rhs_reg ? state.reg(rhs_reg->n).range
                       : Range::constant(static_cast<uint64_t>(int64_t{std::get<Imm>(op.rhs).value}));
   CmpOp compare = op.op;
-  if (rhs_reg && same_number(state.reg(op.lhs.n), state.reg(rhs_reg->n), rhs_reg->n == op.lhs.n)) {
+  bool same_register = rhs_reg && rhs_reg->n == op.lhs.n;
+  if (rhs_reg &&
+      (same_register || (copies_are_equal && same_number(state.reg(op.lhs.n), state.reg(rhs_reg->n))))) {
     if (op.op != CmpOp::set && holds_for_equals(op.op) != outcome) return std::nullopt;
     if (op.op != CmpOp::set) return state;
     // "x & x" is x.
@@ -76,7 +76,41 @@ Result<Explorer::Walk> Explorer::branch(Path &path, const JumpIf &op) {
     rhs = Value::constant(static_cast<uint64_t>(int64_t{std::get<Imm>(op.rhs).value}));
   }
   if (lhs.is_pointer() || rhs.is_pointer()) return branch_on_pointer(path, op, lhs, rhs);
-  return fork(path, op, refined(path.state, op, true), refined(path.state, op, false));
+  bool copies = walks_->copies_are_equal;
+  std::optional<State> taken = refined(path.state, op, true, copies),
+                       fallen = refined(path.state, op, false, copies);
+  if (!taken || !fallen || informs(path, lhs) || informs(path, rhs))
+    decided(path.pc);
+  else if (!walks_->decides[static_cast<size_t>(path.pc)])
+    relied_ |= lhs.id || rhs.id;
+  return fork(path, op, std::move(taken), std::move(fallen));
+}
+
+void Explorer::decided(int branch) {
+  std::vector<bool>::reference decides = walks_->decides[static_cast<size_t>(branch)];
+  if (decides) return;
+  decides = true;
+  stale_ = true;
+  again_ |= relied_ || claims_;
+}
+
+// Does what a branch tells of this operand tell something of another number, one that matters?
+bool Explorer::informs(const Path &path, const Value &operand) {
+  if (!operand.is_scalar() || operand.id == 0) return false;
+  const Matters &now = matters();
+  const auto &frames = path.state.frames;
+  for (size_t f = 0; f < frames.size(); ++f) {
+    bool top = f + 1 == frames.size();
+    RegMask regs =
+        top ? liveness_.after(now.before, path.pc) : liveness_.during_call(now.before, frames[f + 1].call);
+    for (size_t n = 0; n < kRegCount; ++n)
+      if ((regs >> n) & 1 && frames[f].regs[n].is_scalar() && frames[f].regs[n].id == operand.id) return true;
+    for (const Stack::Spill &spill : frames[f].stack.spills())
+      if (spill.value.is_scalar() && spill.value.id == operand.id &&
+          any_of_bytes(now.stack, spill.begin, spill.size))
+        return true;
+  }
+  return false;
 }
 
 Result<Explorer::Walk> Explorer::fork(Path &path, const JumpIf &op, std::optional<State> taken,

@@ -37,7 +37,8 @@ bool Explorer::Counts::raise_to(const Counts &other) {
 }
 
 Explorer::Explorer(const Program &program, const Structure &structure, const VerifyOptions &options,
-                   const Messages &messages, Transfer &transfer, Collector &collector, Claims *claims)
+                   const Messages &messages, Transfer &transfer, Collector &collector, Claims *claims,
+                   Walks *walks)
     : program_(program),
       structure_(structure),
       options_(options),
@@ -45,13 +46,15 @@ Explorer::Explorer(const Program &program, const Structure &structure, const Ver
       transfer_(transfer),
       collector_(collector),
       claims_(claims),
+      walks_(walks),
       liveness_(program.insns, structure.starts.size() > 1 ? static_cast<size_t>(structure.starts[1])
                                                            : program.insns.size()),
+      matters_(liveness_.matters(walks->decides)),
+      all_matter_(liveness_.matters(std::vector<bool>(program.insns.size(), true))),
       join_(structure.join),
       seen_at_(program.insns.size()),
       arrivals_(program.insns.size(), 0),
-      refused_(program.insns.size(), 0),
-      start_(std::chrono::steady_clock::now()) {
+      refused_(program.insns.size(), 0) {
   for (int start : structure.starts) join_[static_cast<size_t>(start)] = true;
   for (size_t i = 0; i < program.insns.size(); ++i) {
     RegMask after = liveness_.after(static_cast<int>(i));
@@ -132,7 +135,7 @@ void Explorer::count(Path &path, const Op &op) {
 
 std::optional<Error> Explorer::check_limits(const Path &path) {
   if (path.executed > options_.max_insns) return unbounded(path, true);
-  if (processed_ > kMaxProcessed)
+  if (processed_ > (walks_->copies_are_equal ? kMaxProcessed / 4 : kMaxProcessed))
     return too_much(
         path, format("the program has too many paths to check ({} instructions looked at); split it, or use "
                      "fewer branches in loops",
@@ -142,22 +145,30 @@ std::optional<Error> Explorer::check_limits(const Path &path) {
         path,
         "the program has too many different states to check (memory limit); use fewer variables in loops");
   if (options_.time_limit_ms && processed_ % kClockInterval == 0 &&
-      std::chrono::steady_clock::now() - start_ > std::chrono::milliseconds(options_.time_limit_ms))
+      std::chrono::steady_clock::now() > walks_->deadline)
     return too_much(
         path, format("the program takes more than {} ms to check; split it, or use fewer branches in loops",
                      options_.time_limit_ms));
   return std::nullopt;
 }
 
-Live Explorer::live_in(const Path &path) const {
+// Of the branches known by now.
+const Matters &Explorer::matters() {
+  if (stale_) matters_ = liveness_.matters(walks_->decides);
+  stale_ = false;
+  return matters_;
+}
+
+Live Explorer::live_in(const Path &path, const Matters &matters) const {
   Live live;
   const auto &frames = path.state.frames;
   for (size_t f = 0; f < frames.size(); ++f) {
     bool top = f + 1 == frames.size();
     int call = top ? -1 : frames[f + 1].call;
-    live.frames.push_back({top ? liveness_.before(path.pc) : liveness_.during_call(call),
-                           top ? liveness_.matters_before(path.pc) : liveness_.matters_during_call(call),
-                           Stack::Bytes{}.set()});
+    live.frames.push_back(
+        {top ? liveness_.before(path.pc) : liveness_.during_call(call),
+         top ? matters.before[static_cast<size_t>(path.pc)] : liveness_.during_call(matters.before, call),
+         Stack::Bytes{}.set(), matters.stack});
   }
   return live;
 }
@@ -181,7 +192,7 @@ void Explorer::mark_reads(int seen, size_t frame, Stack::Bytes reads) {
 
 // Paths meet at path.pc: has what can happen from here been explored already?
 Result<Explorer::Walk> Explorer::meet(Path &path) {
-  Live live = live_in(path), all = live;
+  Live live = live_in(path, matters()), all = live_in(path, all_matter_);
   std::vector<int> &here = seen_at_[static_cast<size_t>(path.pc)];
   for (size_t i = here.size(); i-- > 0;) {
     Seen &seen = *seen_[static_cast<size_t>(here[i])];
@@ -195,6 +206,7 @@ Result<Explorer::Walk> Explorer::meet(Path &path) {
       live.frames[f].stack = seen.read[f];
     if (covers(seen.state, path.state, live)) {
       ++seen.hits;
+      relied_ = true;
       mark_reads(path);
       for (size_t f = 0; f < seen.read.size(); ++f)
         mark_reads(path.seen, f, seen.read[f] & ~path.state.frames[f].stack.use().written);
@@ -253,7 +265,7 @@ void Explorer::close(const Path &path) {
 }
 
 void Explorer::record_claims(const Path &path) {
-  RegMask live = liveness_.matters_before(path.pc);
+  RegMask live = matters().before[static_cast<size_t>(path.pc)];
   auto &row = claims_->before[static_cast<size_t>(path.pc)];
   for (size_t n = 0; n < kRegCount; ++n) {
     if (!((live >> n) & 1)) continue;

@@ -5,6 +5,10 @@
 // Only states whose every continuation has been explored can stand for others. A state equal to
 // one that is still being explored is a loop that makes no progress.
 //
+// What a state is covered by depends on the numbers that matter, and these on the branches that numbers
+// decide. A branch is taken to go both ways until a path is seen that can go one way only. If paths were
+// given up before on less, the walk is made again.
+//
 // A path that does what it must not ends there; the others go on, so that one run finds all causes.
 //
 // The walk also finds the worst-case cost: each seen state knows the most that is executed
@@ -21,13 +25,25 @@
 
 namespace egpu::bpf {
 
+// What one walk leaves to the next.
+struct Walks {
+  std::vector<bool> decides;  // by instruction: branches that numbers decide
+  // Does a comparison with a copy have one outcome? If so, more paths differ.
+  bool copies_are_equal = true;
+  std::chrono::steady_clock::time_point deadline;  // if VerifyOptions::time_limit_ms is not 0
+};
+
 class Explorer {
  public:
   Explorer(const Program &program, const Structure &structure, const VerifyOptions &options,
-           const Messages &messages, Transfer &transfer, Collector &collector, Claims *claims);
+           const Messages &messages, Transfer &transfer, Collector &collector, Claims *claims, Walks *walks);
 
   /// The worst-case cost, if no path is refused.
   Result<Cost> explore();
+  /// Is the walk to be made again, by another Explorer?
+  bool again() const { return again_ && reached_ == Limit::none; }
+  /// Did looking at all paths take too much?
+  bool gave_up() const { return reached_ == Limit::effort; }
   /// What paths must not do, one for each cause.
   std::vector<Refusal> refusals() const;
 
@@ -86,10 +102,11 @@ class Explorer {
   void close(const Path &path);
   Check check_limits(const Path &path);
   void count(Path &path, const Op &op);
-  Live live_in(const Path &path) const;
+  Live live_in(const Path &path, const Matters &matters) const;
   void mark_reads(const Path &path);
   void mark_reads(int seen, size_t frame, Stack::Bytes reads);
   void record_claims(const Path &path);
+  const Matters &matters();
 
   // conditions.cc
   Result<Walk> branch(Path &path, const JumpIf &op);
@@ -97,6 +114,8 @@ class Explorer {
   Result<Walk> branch_on_null(Path &path, const JumpIf &op, const Value &pointer);
   Result<Walk> fork(Path &path, const JumpIf &op, std::optional<State> taken, std::optional<State> fallen);
   void push(const Path &path, State state, int pc, int outside);
+  void decided(int branch);
+  bool informs(const Path &path, const Value &operand);
 
   // calls between the program's own functions: subprograms.cc
   Check call(Path &path, int target);
@@ -120,7 +139,12 @@ class Explorer {
   Transfer &transfer_;
   Collector &collector_;
   Claims *claims_;
+  Walks *walks_;
   Liveness liveness_;
+  Matters matters_, all_matter_;  // with the branches of walks_, and with all
+  bool stale_ = false;            // matters_ are those of fewer branches
+  bool relied_ = false;           // a path was given up, or a copy not followed, for what did not matter
+  bool again_ = false;
 
   std::vector<std::unique_ptr<Seen>> seen_;
   std::vector<bool> join_;                 // by instruction: paths can meet here
@@ -131,7 +155,6 @@ class Explorer {
   Limit reached_ = Limit::none;
   std::vector<Failure> failures_;
   std::vector<uint32_t> arrivals_, refused_;  // by instruction: paths that came here, and that ended here
-  std::chrono::steady_clock::time_point start_;
 };
 
 }  // namespace egpu::bpf

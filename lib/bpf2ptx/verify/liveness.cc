@@ -43,7 +43,7 @@ struct Use {
 RegUse reg_use(const Op &op) { return std::visit(Use{}, op); }
 
 Liveness::Liveness(const std::vector<Insn> &insns, size_t main_end)
-    : insns_(insns), before_(insns.size(), 0), matters_(insns.size(), 0) {
+    : insns_(insns), main_end_(main_end), before_(insns.size(), 0) {
   for (bool changed = true; changed;) {
     changed = false;
     for (size_t i = insns.size(); i-- > 0;) {
@@ -58,7 +58,7 @@ Liveness::Liveness(const std::vector<Insn> &insns, size_t main_end)
       changed = true;
     }
   }
-  find_matters(main_end);
+  stack_pointers_ = may_point_to_stack();
 }
 
 RegMask Liveness::after(const std::vector<RegMask> &before, int insn) const {
@@ -100,43 +100,65 @@ RegMask Liveness::may_point_to_stack() const {
   return pointers;
 }
 
-// The numbers that matter before an instruction, from those that matter after it.
-RegMask Liveness::matters_through(size_t insn, RegMask after, bool in_main, RegMask stack_pointers) const {
+// Where an access through `base` can lie in the stack of a frame; an address that was computed: anywhere.
+Stack::Bytes Liveness::stack_bytes(Reg base, int offset, int size) const {
+  Stack::Bytes bytes;
+  if (!(bit(base) & stack_pointers_)) return bytes;
+  if (base.n != kFramePointer || offset < -kStackBytes || offset + size > 0) return bytes.set();
+  for (int at = offset; at < offset + size; ++at) bytes.set(static_cast<size_t>(-at - 1));
+  return bytes;
+}
+
+// The numbers that matter before an instruction, from those that matter after it; adds to those of the stack.
+RegMask Liveness::matters_through(size_t insn, bool decides, Matters &matters) const {
   const Op &op = insns_[insn].op;
   RegUse use = reg_use(op);
+  RegMask after = this->after(matters.before, static_cast<int>(insn));
   RegMask rest = bits(after & ~use.writes);
-  if (auto *load = std::get_if<Load>(&op)) return bits(rest | bit(load->base));
-  if (auto *store = std::get_if<Store>(&op))
-    return bits(rest | bit(store->base) | (bit(store->base) & stack_pointers ? bit(store->src) : 0));
-  if (auto *atomic = std::get_if<Atomic>(&op)) return bits(rest | bit(atomic->base));
-  if (std::holds_alternative<Exit>(op)) return in_main ? RegMask{0} : kR0;
+  bool result_matters = after & use.writes;
+  if (auto *load = std::get_if<Load>(&op)) {
+    if (result_matters) matters.stack |= stack_bytes(load->base, load->offset, load->bytes);
+    return bits(rest | bit(load->base));
+  }
+  if (auto *store = std::get_if<Store>(&op)) {
+    bool kept = (stack_bytes(store->base, store->offset, store->bytes) & matters.stack).any();
+    return bits(rest | bit(store->base) | (kept ? bit(store->src) : 0));
+  }
+  if (auto *atomic = std::get_if<Atomic>(&op)) {
+    if (result_matters) matters.stack |= stack_bytes(atomic->base, atomic->offset, atomic->bytes);
+    return bits(rest | bit(atomic->base));
+  }
+  if (std::holds_alternative<Exit>(op)) return insn < main_end_ ? RegMask{0} : kR0;
   if (auto *alu = std::get_if<Alu>(&op)) {
     // Divisors are looked at: facts say whether they can be zero.
     bool divides =
         alu->op == AluOp::div || alu->op == AluOp::sdiv || alu->op == AluOp::mod || alu->op == AluOp::smod;
     RegMask divisor = divides ? bit(alu->src) : RegMask{0};
-    return bits(rest | divisor | (after & use.writes ? use.reads : 0));
+    return bits(rest | divisor | (result_matters ? use.reads : 0));
   }
   bool moves = std::holds_alternative<Mov>(op) || std::holds_alternative<Neg>(op) ||
                std::holds_alternative<Endian>(op);
-  if (moves) return bits(rest | (after & use.writes ? use.reads : 0));
+  if (moves) return bits(rest | (result_matters ? use.reads : 0));
+  // Each operand learns from the other.
+  if (std::holds_alternative<JumpIf>(op)) return bits(rest | (decides || after & use.reads ? use.reads : 0));
   if (auto *call = std::get_if<CallLocal>(&op))
-    return bits(rest | (matters_[static_cast<size_t>(call->target)] & 0x3e));
+    return bits(rest | (matters.before[static_cast<size_t>(call->target)] & 0x3e));
   return bits(rest | use.reads);
 }
 
-void Liveness::find_matters(size_t main_end) {
-  RegMask stack_pointers = may_point_to_stack();
+Matters Liveness::matters(const std::vector<bool> &decides) const {
+  Matters matters{std::vector<RegMask>(insns_.size(), 0), {}};
   for (bool changed = true; changed;) {
     changed = false;
+    Stack::Bytes stack = matters.stack;
     for (size_t i = insns_.size(); i-- > 0;) {
-      RegMask matters =
-          matters_through(i, after(matters_, static_cast<int>(i)), i < main_end, stack_pointers);
-      if (matters == matters_[i]) continue;
-      matters_[i] = matters;
-      changed = true;
+      RegMask before = matters_through(i, decides[i], matters);
+      changed |= before != matters.before[i];
+      matters.before[i] = before;
     }
+    changed |= stack != matters.stack;
   }
+  return matters;
 }
 
 }  // namespace egpu::bpf

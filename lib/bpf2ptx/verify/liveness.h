@@ -1,7 +1,7 @@
-// Which registers can still be read after each place of a program, and which of those hold
-// numbers that matter: that can reach an address, a branch, a helper or the stack. Found once,
-// by backward data-flow passes over the instructions. The explorer ignores dead registers and
-// the values of numbers that do not matter, such as counters that are only added to.
+// Which registers can still be read after each place of a program, and which numbers matter, in registers
+// and on the stack: that can reach an address, a helper or a branch that they decide. Found by backward
+// data-flow passes over the instructions. The explorer ignores dead registers and the values of numbers that
+// do not matter, such as sums that are only stored.
 #pragma once
 #include <vector>
 
@@ -9,6 +9,13 @@
 #include "lib/bpf2ptx/verify/state.h"
 
 namespace egpu::bpf {
+
+struct Matters {
+  std::vector<RegMask> before;  // by instruction: registers, before it executes
+  Stack::Bytes stack;           // of every frame, at any time
+
+  bool operator==(const Matters &) const = default;
+};
 
 class Liveness {
  public:
@@ -19,24 +26,29 @@ class Liveness {
   RegMask before(int insn) const { return before_[static_cast<size_t>(insn)]; }
   /// Registers that are live after it, on the way to the instruction that follows it.
   RegMask after(int insn) const { return after(before_, insn); }
+  /// The same of other masks than the live registers': of Matters::before.
+  RegMask after(const std::vector<RegMask> &before, int insn) const;
   /// Of a caller's frame while the call at `insn` is open.
-  RegMask during_call(int insn) const { return static_cast<RegMask>(after(insn) & ~kCallClobbers); }
-
-  RegMask matters_before(int insn) const { return matters_[static_cast<size_t>(insn)]; }
-  RegMask matters_during_call(int insn) const {
-    return static_cast<RegMask>(after(matters_, insn) & ~kCallClobbers);
+  RegMask during_call(int insn) const { return during_call(before_, insn); }
+  RegMask during_call(const std::vector<RegMask> &before, int insn) const {
+    return static_cast<RegMask>(after(before, insn) & ~kCallClobbers);
   }
+
+  /// The numbers that matter if, of all branches, those of `decides` (by instruction) can be decided by what
+  /// their operands are. The others always go both ways.
+  Matters matters(const std::vector<bool> &decides) const;
 
   static constexpr RegMask kCallClobbers = 0x3f;  // r0 to r5
 
  private:
-  RegMask after(const std::vector<RegMask> &before, int insn) const;
-  void find_matters(size_t main_end);
-  RegMask matters_through(size_t insn, RegMask after, bool in_main, RegMask stack_pointers) const;
+  RegMask matters_through(size_t insn, bool decides, Matters &matters) const;
+  Stack::Bytes stack_bytes(Reg base, int offset, int size) const;
   RegMask may_point_to_stack() const;
 
   const std::vector<Insn> &insns_;
-  std::vector<RegMask> before_, matters_;
+  size_t main_end_;
+  std::vector<RegMask> before_;
+  RegMask stack_pointers_ = 0;
 };
 
 /// The registers an instruction reads and writes by itself (a local call: r1 to r5, r0).

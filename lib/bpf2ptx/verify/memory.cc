@@ -175,7 +175,9 @@ Transfer::Check Transfer::run(State &state, const Load &op) {
     if (!(extended == value.range)) value.unlink();
     value.range = extended;
   }
-  collector_.loaded(value.is_constant() ? std::optional(value.range.value()) : std::nullopt);
+  // Another path may come here with another number on the stack, if it does not matter.
+  bool known = value.is_constant() && state.reg(op.base.n).kind != Kind::stack;
+  collector_.loaded(known ? std::optional(value.range.value()) : std::nullopt);
   set(state, op.dst, value);
   return std::nullopt;
 }

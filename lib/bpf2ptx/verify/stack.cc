@@ -6,6 +6,12 @@
 
 namespace egpu::bpf {
 
+bool any_of_bytes(const Stack::Bytes &set, int begin, int size) {
+  for (int offset = begin; offset < begin + size; ++offset)
+    if (set[static_cast<size_t>(-offset - 1)]) return true;
+  return false;
+}
+
 void Stack::touch(int begin) { depth_ = std::max(depth_, (-begin + 7) / 8 * 8); }
 
 std::optional<int> Stack::uninitialized(int begin, int size) const {

@@ -73,4 +73,7 @@ class Stack {
   Use use_;
 };
 
+/// Is one of [begin, begin + size) in the set?
+bool any_of_bytes(const Stack::Bytes &set, int begin, int size);
+
 }  // namespace egpu::bpf

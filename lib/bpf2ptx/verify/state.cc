@@ -33,24 +33,26 @@ bool covers_value(const Value &seen, const Value &now, IdMap &ids) {
   return ids.same(seen.id, now.id);
 }
 
-bool any_live(const Stack::Bytes &live, int begin, int size) {
-  for (int offset = begin; offset < begin + size; ++offset)
-    if (live[static_cast<size_t>(-offset - 1)]) return true;
-  return false;
+// A number that decides nothing may be any number; it may not be a pointer.
+bool covers_number(const Value &seen, const Value &now, bool matters, IdMap &ids) {
+  if (!matters && seen.is_scalar()) return now.is_scalar();
+  return covers_value(seen, now, ids);
 }
 
-bool covers_stack(const Stack &seen, const Stack &now, const Stack::Bytes &live, IdMap &ids) {
+bool covers_stack(const Stack &seen, const Stack &now, const Live::Frame &frame, IdMap &ids) {
+  const Stack::Bytes &live = frame.stack;
   for (int offset = -1; offset >= -seen.depth(); --offset)
     if (live[static_cast<size_t>(-offset - 1)] && seen.initialized(offset) && !now.initialized(offset))
       return false;
   for (const Stack::Spill &spill : seen.spills()) {
-    if (!any_live(live, spill.begin, spill.size)) continue;
+    if (!any_of_bytes(live, spill.begin, spill.size)) continue;
     auto loaded = now.load(spill.begin, spill.size);
-    if (!loaded || !covers_value(spill.value, *loaded, ids)) return false;
+    bool matters = any_of_bytes(frame.stack_matters, spill.begin, spill.size);
+    if (!loaded || !covers_number(spill.value, *loaded, matters, ids)) return false;
   }
   // Bytes that were data may now be part of a pointer, which cannot be read as data.
   for (const Stack::Spill &spill : now.spills()) {
-    if (!spill.value.is_pointer() || !any_live(live, spill.begin, spill.size)) continue;
+    if (!spill.value.is_pointer() || !any_of_bytes(live, spill.begin, spill.size)) continue;
     bool matched = false;
     for (const Stack::Spill &old : seen.spills())
       matched |= old.begin == spill.begin && old.size == spill.size;
@@ -59,12 +61,6 @@ bool covers_stack(const Stack &seen, const Stack &now, const Stack::Bytes &live,
       if (offset >= -seen.depth() && seen.initialized(offset)) return false;
   }
   return true;
-}
-
-// A number that decides nothing may be any number; it may not be a pointer.
-bool covers_register(const Value &seen, const Value &now, bool matters, IdMap &ids) {
-  if (!matters && seen.is_scalar()) return now.is_scalar();
-  return covers_value(seen, now, ids);
 }
 
 }  // namespace
@@ -80,9 +76,8 @@ bool covers(const State &seen, const State &now, const Live &live) {
                        !covers_value(a.context, b.context, ids)))
       return false;
     for (size_t n = 0; n < kRegCount; ++n)
-      if ((l.regs >> n) & 1 && !covers_register(a.regs[n], b.regs[n], (l.matters >> n) & 1, ids))
-        return false;
-    if (!covers_stack(a.stack, b.stack, l.stack, ids)) return false;
+      if ((l.regs >> n) & 1 && !covers_number(a.regs[n], b.regs[n], (l.matters >> n) & 1, ids)) return false;
+    if (!covers_stack(a.stack, b.stack, l, ids)) return false;
   }
   return true;
 }

@@ -50,6 +50,7 @@ struct Live {
     RegMask regs = 0;     // can be read
     RegMask matters = 0;  // of those, the ones whose number can decide what is checked
     Stack::Bytes stack;   // can be read
+    Stack::Bytes stack_matters;
   };
   std::vector<Frame> frames;
 };

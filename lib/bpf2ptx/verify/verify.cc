@@ -9,6 +9,38 @@
 namespace egpu::bpf {
 namespace {
 
+struct Walked {
+  Facts facts;  // if nothing is refused
+  std::vector<Note> notes;
+  std::vector<Refusal> refusals;
+};
+
+// Walks all paths, again if a walk has found branches that it had taken to go both ways whatever numbers are.
+// If that takes too much: as Linux does, without comparing a number with its copies.
+Result<Walked> walk(const Program &program, const Object &object, const Structure &structure,
+                    const VerifyOptions &options, const Messages &messages, Claims *claims) {
+  const auto start = std::chrono::steady_clock::now();
+  const std::chrono::milliseconds limit(options.time_limit_ms);
+  Walks walks{std::vector<bool>(program.insns.size()), true, start + limit / 2};
+  for (;;) {
+    Collector collector(program, structure, messages);
+    Transfer transfer(program, object, messages, collector);
+    if (claims) claims->before.assign(program.insns.size(), {});
+    Explorer explorer(program, structure, options, messages, transfer, collector, claims, &walks);
+    TRY(Cost cost, explorer.explore());
+    if (explorer.again()) continue;
+    if (explorer.gave_up() && walks.copies_are_equal) {
+      walks = {std::vector<bool>(program.insns.size()), false, start + limit};
+      continue;
+    }
+    Walked walked;
+    walked.refusals = explorer.refusals();
+    if (walked.refusals.empty()) walked.facts = collector.finish(cost);
+    walked.notes = collector.notes();
+    return walked;
+  }
+}
+
 // An Error is the one reason why the program cannot be explored, or what was explored not be used;
 // what the paths must not do is in *refusals.
 Result<Facts> prove(const Program &program, const Object &object, const VerifyOptions &options,
@@ -16,19 +48,15 @@ Result<Facts> prove(const Program &program, const Object &object, const VerifyOp
   Messages messages(program);
   TRY(Structure structure, check_structure(program, object, messages));
   if (auto e = check_calls(program, structure, messages)) return *e;
-  Collector collector(program, structure, messages);
-  Transfer transfer(program, object, messages, collector);
-  if (claims) claims->before.resize(program.insns.size());
-  Explorer explorer(program, structure, options, messages, transfer, collector, claims);
-  TRY(Cost cost, explorer.explore());
-  *refusals = explorer.refusals();
+  TRY(Walked walked, walk(program, object, structure, options, messages, claims));
+  *refusals = std::move(walked.refusals);
   if (!refusals->empty()) return Facts{};
-  Facts facts = collector.finish(cost);
+  Facts facts = std::move(walked.facts);
   if (auto e = check_stack_depth(structure, facts, messages)) return *e;
   facts.uniformity = find_uniformity(program, object, facts);
   *refusals = find_partings(program, facts, messages);
   std::vector<Note> notes = find_notes(program, object, facts);
-  for (Note &note : collector.notes()) notes.push_back(std::move(note));
+  for (Note &note : walked.notes) notes.push_back(std::move(note));
   facts.notes = messages.in_order(std::move(notes));
   return facts;
 }
