@@ -1,6 +1,7 @@
 #include "lib/bpf2ptx/verify/explore.h"
 
 #include <algorithm>
+#include <ctime>
 
 #include "lib/bpf2ptx/insn/format.h"
 
@@ -20,6 +21,12 @@ uint64_t size_of(const State &state) {
 }
 
 }  // namespace
+
+std::chrono::nanoseconds processor_time() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
+}
 
 Explorer::Counts Explorer::Counts::operator+(const Counts &other) const {
   Counts sum;
@@ -144,8 +151,7 @@ std::optional<Error> Explorer::check_limits(const Path &path) {
     return too_much(
         path,
         "the program has too many different states to check (memory limit); use fewer variables in loops");
-  if (options_.time_limit_ms && processed_ % kClockInterval == 0 &&
-      std::chrono::steady_clock::now() > walks_->deadline)
+  if (options_.time_limit_ms && processed_ % kClockInterval == 0 && processor_time() > walks_->deadline)
     return too_much(
         path, format("the program takes more than {} ms to check; split it, or use fewer branches in loops",
                      options_.time_limit_ms));

@@ -30,8 +30,11 @@ struct Walks {
   std::vector<bool> decides;  // by instruction: branches that numbers decide
   // Does a comparison with a copy have one outcome? If so, more paths differ.
   bool copies_are_equal = true;
-  std::chrono::steady_clock::time_point deadline;  // if VerifyOptions::time_limit_ms is not 0
+  std::chrono::nanoseconds deadline{};  // processor time, if VerifyOptions::time_limit_ms is not 0
 };
+
+/// Processor time of this thread: a verdict must not depend on what else the machine does.
+std::chrono::nanoseconds processor_time();
 
 class Explorer {
  public:

@@ -115,7 +115,7 @@ struct Refusal {
 
 struct VerifyOptions {
   uint32_t max_insns = 4096;      // worst-case executed instructions
-  uint32_t time_limit_ms = 1000;  // of verification; 0: none
+  uint32_t time_limit_ms = 1000;  // processor time of verification; 0: none
   uint64_t memory_limit_bytes = 256 << 20;
   bool explain = false;  // refusals with the whole path and the registers
 };

@@ -19,7 +19,7 @@ struct Walked {
 // If that takes too much: as Linux does, without comparing a number with its copies.
 Result<Walked> walk(const Program &program, const Object &object, const Structure &structure,
                     const VerifyOptions &options, const Messages &messages, Claims *claims) {
-  const auto start = std::chrono::steady_clock::now();
+  const std::chrono::nanoseconds start = processor_time();
   const std::chrono::milliseconds limit(options.time_limit_ms);
   Walks walks{std::vector<bool>(program.insns.size()), true, start + limit / 2};
   for (;;) {
