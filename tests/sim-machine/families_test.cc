@@ -324,6 +324,42 @@ TEST(Families, TheTableIsTrue) {
   EXPECT_EQ(documented(3), refused);
 }
 
+// An example with something left out, doubled or exchanged.
+std::vector<std::string> mutations(const std::string &example) {
+  std::vector<std::string> texts;
+  const auto edit = [&](size_t at, size_t length, const std::string &with) {
+    texts.push_back(example.substr(0, at) + with + example.substr(at + length));
+  };
+  for (size_t i = 0; i < example.size(); ++i) {
+    const size_t end = std::min(example.find_first_of(".,;[]{}| ", i + 1), example.size());
+    if (example[i] == '.') edit(i, end - i, "");        // a modifier, a part
+    if (example[i] == ',') edit(i, end - i, "");        // an operand
+    if (example[i] == ',') edit(i, 0, ", 0x7fffffff");  // one more
+    if (example[i] == '%') edit(i, end - i, "-3");      // a register
+    if (example[i] == '%') edit(i, end - i, "%q3");     // and for one of another width
+    if (example[i] == '[')
+      edit(i, 1, "[%r7+9999, %q2+"),  // an address
+          edit(i, 1, "");
+    if (std::isdigit(static_cast<unsigned char>(example[i]))) edit(i, 1, "9");
+  }
+  return texts;
+}
+
+// Whatever is wrong with an instruction, loading it fails or it runs to its end or a fault.
+TEST(Families, WrongFormsEnd) {
+  size_t loaded = 0, refused = 0;
+  for (const Family &family : kFamilies)
+    for (const std::string &text : mutations(family.example)) {
+      auto machine = Machine::create(test_config(1));
+      Result<std::shared_ptr<Module>> module =
+          machine->load(kernel_of({family.chapter, family.name, text.c_str()}));
+      ++(module ? loaded : refused);
+      if (module) launch(*machine, *module, "k", {1, 1, 1}, {32, 1, 1}, Parameters());
+    }
+  EXPECT_GT(loaded, 100u);
+  EXPECT_GT(refused, 100u);
+}
+
 // What is refused says so, with kernel and line, when it is executed and not before.
 TEST(Families, RefusedByName) {
   for (const Family &family : kFamilies) {

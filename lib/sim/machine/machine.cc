@@ -74,7 +74,8 @@ class SimulatedMachine : public Machine {
     grid.trace = launch.trace ? launch.trace : config_.trace.get();
     grid.id = ++next_grid_;
     grid.parameters.assign((launch.parameters.size() + 7) / 8 + 1, 0);
-    std::memcpy(grid.parameters.data(), launch.parameters.data(), launch.parameters.size());
+    std::copy(launch.parameters.begin(), launch.parameters.end(),
+              reinterpret_cast<uint8_t *>(grid.parameters.data()));
     grid.parameter_bytes = info.parameter_bytes;
     grid.dynamic_shared_bytes = launch.dynamic_shared_bytes;
     grid.shared_bytes = (launch.dynamic_shared_bytes ? static_shared : info.static_shared_bytes) +
