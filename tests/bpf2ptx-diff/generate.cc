@@ -4,7 +4,8 @@ namespace egpu::bpf::run {
 namespace {
 
 // Registers: r9 the memory; r6, r7, r8 and r3, r4, r5 numbers; r0, r1, r2 scratch. Stack: four words at
-// -8 to -32 that are always initialised, loop counters below.
+// -8 to -32 that are always initialised; below them a function's result (-40), a pointer (-48), an index
+// (-56) and loop counters.
 constexpr Reg kMemory{9}, kAddress{2};
 constexpr int kWords = 4;
 constexpr int32_t kLoopHelper = 181;
@@ -223,6 +224,68 @@ class Generator {
     block(depth - 1);
     std::get<Jump>(insns_[join].op).target = here();
   }
+  // What clang makes of a switch: tests of one number, and cases that fall through or leave.
+  void selection() {
+    emit(Mov{true, 0, Reg{1}, Operand{number()}});
+    emit(Alu{AluOp::and_, true, Reg{1}, Imm{7}});
+    std::vector<size_t> tests, ends;
+    for (unsigned n = 2 + below(3); n > 0; --n)
+      tests.push_back(emit(JumpIf{CmpOp::eq, one_in(2), Reg{1}, Imm{static_cast<int32_t>(below(8))}, 0}));
+    arithmetic();
+    ends.push_back(emit(Jump{0}));
+    for (size_t test : tests) {
+      std::get<JumpIf>(insns_[test].op).target = here();
+      arithmetic();
+      if (one_in(2)) ends.push_back(emit(Jump{0}));
+    }
+    for (size_t end : ends) std::get<Jump>(insns_[end].op).target = here();
+  }
+
+  // An index of the memory that a branch bounds, by a number that differs from path to path: directly,
+  // through a copy, through what is a constant less, or on the stack. Some bounds are too large, and refused.
+  void bounded_index() {
+    constexpr int kMost = kMemoryBytes - 8;
+    constexpr int16_t kSlot = -56;
+    const Reg bound{0}, index{1};
+    // As often as not an index that may be inside.
+    emit(Mov{true, 0, index, Operand{number()}});
+    if (one_in(2)) emit(Alu{AluOp::and_, true, index, Imm{2 * kMemoryBytes - 1}});
+    int32_t bounds[2] = {static_cast<int32_t>(1 + below(kMost)), static_cast<int32_t>(1 + below(kMost))};
+    if (one_in(40)) bounds[below(2)] = 2 * kMemoryBytes;
+    emit(Mov{true, 0, bound, Imm{bounds[0]}});
+    size_t split = emit(condition());
+    emit(Mov{true, 0, bound, Imm{bounds[1]}});
+    std::get<JumpIf>(insns_[split].op).target = here();
+    unsigned way = below(4);
+    if (way == 3) emit(Store{8, Reg{10}, kSlot, Operand{index}});
+    if (way == 1 || way == 2) emit(Mov{true, 0, kAddress, Operand{index}});
+    if (way == 2) emit(Alu{AluOp::add, true, kAddress, Imm{-static_cast<int32_t>(below(8))}});
+    size_t outside = emit(JumpIf{CmpOp::ge, true, way == 1 || way == 2 ? kAddress : index, bound, 0});
+    if (way == 3) load_word(index, kSlot);
+    emit(Mov{true, 0, kAddress, Operand{kMemory}});
+    emit(Alu{AluOp::add, true, kAddress, index});
+    if (one_in(2))
+      emit(Load{1, one_in(2), number(), kAddress, 0});
+    else
+      emit(Store{1, kAddress, 0, Operand{number()}});
+    std::get<JumpIf>(insns_[outside].op).target = here();
+  }
+
+  // An address that waits on the stack.
+  void spilled_pointer() {
+    constexpr int16_t kSlot = -48;
+    int bytes = size();
+    int16_t offset = 0;
+    emit(Store{8, Reg{10}, kSlot, Operand{place(bytes, &offset)}});
+    arithmetic();
+    load_word(kAddress, kSlot);
+    auto width = static_cast<uint8_t>(bytes);
+    if (one_in(2))
+      emit(Load{width, bytes < 8 && one_in(2), number(), kAddress, offset});
+    else
+      emit(Store{width, kAddress, offset, Operand{number()}});
+  }
+
   void counted_loop(int depth) {
     auto slot = static_cast<int16_t>(-56 - 8 * depth);
     emit(Store{8, Reg{10}, slot, Operand{Imm{0}}});
@@ -272,11 +335,14 @@ class Generator {
   }
 
   void block(int depth) {
-    unsigned kind = below(12);
+    unsigned kind = below(16);
     if (depth > 0 && kind < 3) return branch(depth);
     if (depth > 0 && kind == 3 && loops_ == 0) return counted_loop(depth);
     if (kind == 4 && loops_ == 0) return call();
     if (kind == 5 && loops_ == 0) return loop_helper();
+    if (kind == 6) return selection();
+    if (kind == 7 || kind == 8) return bounded_index();
+    if (kind == 9) return spilled_pointer();
     for (unsigned n = 2 + below(5); n > 0; --n) switch (below(8)) {
         case 0:
         case 1:
