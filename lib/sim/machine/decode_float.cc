@@ -9,7 +9,7 @@ void Decoder::float_arithmetic(Type type) {
   std::string name(insn_->words[0]);
   if (name == "mad") name = "fma";
   if (types_.size() == 2) return mixed_precision(name, type);
-  if (has("oob")) return not_simulated();  // which NaN stands for what is outside is not documented
+  if (has("oob")) name += ".oob";
   std::string key = name + "." + std::string(type_row(type).name);
   if (name == "div" && (has("approx") || has("full")))
     key = (has("full") ? "div.full." : "div.approx.") + std::string(type_row(type).name);
@@ -18,7 +18,7 @@ void Decoder::float_arithmetic(Type type) {
     key += ".ftz";
   else if (mode)
     key += ".mode";
-  size_t sources = name == "abs" || name == "neg" ? 1 : name == "fma" ? 3 : 2;
+  size_t sources = name == "abs" || name == "neg" ? 1 : name.starts_with("fma") ? 3 : 2;
   if ((name == "min" || name == "max") && operand_count() == 4) {
     Op &op = simple(name + "3." + std::string(type_row(type).name), type, {type, type, type});
     if (has("abs")) op.mode |= kAbs;
