@@ -48,6 +48,25 @@ void set_shape(MatrixSite &site, const Shape &shape) {
   site.n = shape.n;
   site.k = shape.k;
 }
+
+// Forms whose rounding nobody has seen, like f16 sums of m8n8k4, are added in order.
+Sum sum_of(const MatrixSite &site, bool is_quads) {
+  if (site.d == Element::f64) return Sum::fused_chain;
+  if (site.d != site.c) return Sum::in_order;
+  const bool is_f32 = site.d == Element::f32;
+  if (is_quads) return is_f32 ? Sum::f32_chain : Sum::in_order;
+  switch (site.a) {
+    case Element::f16:
+    case Element::bf16:
+    case Element::tf32:
+      return Sum::aligned;
+    case Element::e4m3:
+    case Element::e5m2:
+      return is_f32 && site.k == 32 ? Sum::aligned_pairs : Sum::in_order;
+    default:
+      return Sum::in_order;
+  }
+}
 }  // namespace
 
 const ElementRow &find_element(std::string_view name) {
@@ -105,6 +124,7 @@ void Decoder::mma() {
   // This one multiplies four pairs of matrices, each in eight lanes.
   const bool is_quads = site->m == 8 && site->k == 4 && site->a == Element::f16;
   if (!is_quads && (site->a_is_column || !site->b_is_column)) return not_simulated();
+  site->sum = sum_of(*site, is_quads);
   const uint32_t products = is_quads ? 4 : 1;
   fragment(0, false, site->d, products * site->m * site->n, false, site->d_refs);
   fragment(1, true, site->a, products * site->m * site->k, false, site->a_refs);
@@ -128,6 +148,7 @@ void Decoder::wmma() {
   site->saturates = has("satfinite");
   site->is_xor = has("xor");
   if (site->saturates && site->d != Element::s32) return not_simulated();
+  if (site->d == Element::f64) site->sum = Sum::fused_chain;  // inexact sums of others: not recorded
   fragment(0, false, site->d, site->m * site->n, false, site->d_refs);
   fragment(1, true, site->a, site->m * site->k, site->a == Element::f16, site->a_refs);
   fragment(2, true, site->b, site->k * site->n, site->b == Element::f16, site->b_refs);

@@ -22,6 +22,15 @@ struct Shape {
   std::string_view name;
   uint32_t m, n, k;
 };
+/// How an element of D is added up, where it is not of integers (tensor_sum.h).
+enum class Sum : uint8_t {
+  in_order,       // in double, in the order of k
+  fused_chain,    // f64: fused multiply-adds in the order of k
+  aligned,        // f16, bf16, tf32: all at once, aligned and cut off
+  aligned_pairs,  // f8: first the even pairs of elements along k, then the odd ones, then c
+  f32_chain,      // m8n8k4 of f16: in f32 in the order of k, then c
+};
+
 /// Which matrix wmma.load and wmma.store move.
 enum class Part : uint8_t { a, b, accumulator };
 
@@ -32,8 +41,9 @@ struct MatrixSite {
   bool is_xor = false;     // b1: the factors' bits are combined by xor, not and
   bool transposes = false;
   bool a_is_column = false, b_is_column = true;  // m8n8k4 of f16 has both layouts
-  Part part = Part::accumulator;                 // wmma.load, wmma.store: of elements d
-  bool column_major = false;                     // in memory
+  Sum sum = Sum::in_order;
+  Part part = Part::accumulator;  // wmma.load, wmma.store: of elements d
+  bool column_major = false;      // in memory
   std::vector<uint32_t> d_refs, a_refs, b_refs, c_refs;
 
   /// Of the part.

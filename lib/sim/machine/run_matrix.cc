@@ -1,9 +1,7 @@
 // mma.sync, wmma.mma, ldmatrix, stmatrix, movmatrix.
 //
-// Products are exact. A floating sum is formed in double, from c on in the order of k, and rounded
-// once to d's type (nearest even); f64 is a chain of fused multiply-adds in the order of k. A
-// tensor core adds several products at a time, aligned to the largest of them and truncated, so
-// its last bits differ unless all sums are exact. Integers agree.
+// Floating sums are formed as tensor_sum.h says and rounded to d's type (nearest even); integers agree with
+// the ISA whatever the order.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -11,6 +9,7 @@
 #include "lib/sim/machine/access.h"
 #include "lib/sim/machine/fragment.h"
 #include "lib/sim/machine/halves.h"
+#include "lib/sim/machine/tensor_sum.h"
 
 namespace egpu::sim {
 
@@ -66,13 +65,12 @@ uint64_t rounded(double value, Element element) {
 
 template <class T>
 T dot(const T *p, const T *q, const MatrixSite &site, T sum) {
-  for (uint32_t k = 0; k < site.k; ++k) {
-    if constexpr (std::is_same_v<T, double>)
-      sum = site.d == Element::f64 ? std::fma(p[k], q[k], sum) : sum + p[k] * q[k];
-    else
-      sum += site.is_xor ? p[k] ^ q[k] : p[k] * q[k];
+  if constexpr (std::is_same_v<T, double>) {
+    return tensor_sum(p, q, site, sum);
+  } else {
+    for (uint32_t k = 0; k < site.k; ++k) sum += site.is_xor ? p[k] ^ q[k] : p[k] * q[k];
+    return sum;
   }
-  return sum;
 }
 
 constexpr uint32_t kMostAccumulators = 8;  // of a lane
