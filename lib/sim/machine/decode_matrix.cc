@@ -148,7 +148,8 @@ void Decoder::wmma() {
   site->saturates = has("satfinite");
   site->is_xor = has("xor");
   if (site->saturates && site->d != Element::s32) return not_simulated();
-  if (site->d == Element::f64) site->sum = Sum::fused_chain;  // inexact sums of others: not recorded
+  // ptxas makes the HMMA of mma m16n8k16 of f16 and bf16, but of tf32 two of k = 4, whose order is not known.
+  if (site->a != Element::tf32) site->sum = sum_of(*site, false);
   fragment(0, false, site->d, site->m * site->n, false, site->d_refs);
   fragment(1, true, site->a, site->m * site->k, site->a == Element::f16, site->a_refs);
   fragment(2, true, site->b, site->k * site->n, site->b == Element::f16, site->b_refs);
