@@ -4,6 +4,7 @@
 #include "lib/bpf2ptx/insn/helper_names.h"
 #include "lib/bpf2ptx/verify/flow_graph.h"
 #include "lib/bpf2ptx/verify/helpers.h"
+#include "lib/bpf2ptx/verify/uniformity.h"
 
 namespace egpu::bpf {
 namespace {
@@ -67,10 +68,8 @@ class Partings {
   bool parts(size_t chain, const FlowGraph &graph, int b) const {
     const FlowGraph::Block &block = graph.blocks()[static_cast<size_t>(b)];
     if (block.next.size() != 2) return false;
-    const auto &regs = facts_.uniform(chain, block.end - 1).regs;
     const auto &jump = std::get<JumpIf>(program_.insns[static_cast<size_t>(block.end - 1)].op);
-    auto *rhs = std::get_if<Reg>(&jump.rhs);
-    return regs[jump.lhs.n] == Uniform::lane || (rhs && regs[rhs->n] == Uniform::lane);
+    return branch_label(jump, facts_.uniform(chain, block.end - 1)) == Uniform::lane;
   }
 
   const Program &program_;

@@ -4,6 +4,7 @@
 
 #include "lib/bpf2ptx/insn/format.h"
 #include "lib/bpf2ptx/verify/flow_graph.h"
+#include "lib/bpf2ptx/verify/uniformity.h"
 
 namespace egpu::bpf {
 namespace {
@@ -65,10 +66,8 @@ class Notes {
   // a check that leaves early does not, nor does a key that was not found.
   void check(size_t chain, int insn, const JumpIf &op) {
     const FlowGraph &graph = graphs_[chain];
-    const auto &[regs, lookups, control] = row(chain, insn);
-    auto *rhs = std::get_if<Reg>(&op.rhs);
-    bool varies = regs[op.lhs.n] == Uniform::lane || (rhs && regs[rhs->n] == Uniform::lane);
-    bool null_check = !rhs && (lookups >> op.lhs.n) & 1;
+    bool varies = branch_label(op, row(chain, insn)) == Uniform::lane;
+    bool null_check = std::holds_alternative<Imm>(op.rhs) && (row(chain, insn).lookups >> op.lhs.n) & 1;
     int block = graph.block_of(insn);
     if (!varies || null_check || graph.blocks()[static_cast<size_t>(block)].next.size() != 2) return;
     if (is_inside_noted(chain, insn)) return;

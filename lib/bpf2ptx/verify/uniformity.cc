@@ -114,9 +114,7 @@ class Analysis {
 
   // The block ends with a branch: do the threads part there, more than was known?
   bool split(Flow &f, size_t b, const Uniformity::Row &row, int insn) {
-    const auto &jump = std::get<JumpIf>(program_.insns[static_cast<size_t>(insn)].op);
-    Uniform label = row.regs[jump.lhs.n];
-    if (auto *rhs = std::get_if<Reg>(&jump.rhs)) label = join(label, row.regs[rhs->n]);
+    Uniform label = branch_label(std::get<JumpIf>(program_.insns[static_cast<size_t>(insn)].op), row);
     if (label <= f.branch[b]) return false;
     f.branch[b] = label;
     auto &split = f.splits[b];
@@ -347,6 +345,12 @@ class Analysis {
 };
 
 }  // namespace
+
+Uniform branch_label(const JumpIf &branch, const Uniformity::Row &before) {
+  Uniform label = before.regs[branch.lhs.n];
+  auto *rhs = std::get_if<Reg>(&branch.rhs);
+  return rhs ? join(label, before.regs[rhs->n]) : label;
+}
 
 Uniformity find_uniformity(const Program &program, const Object &object, const Facts &facts) {
   return Analysis(program, object, facts).run();

@@ -11,6 +11,9 @@
 
 namespace egpu::bpf {
 
+/// How a branch varies, of what is before it.
+Uniform branch_label(const JumpIf &branch, const Uniformity::Row &before);
+
 Uniformity find_uniformity(const Program &program, const Object &object, const Facts &facts);
 
 }  // namespace egpu::bpf
